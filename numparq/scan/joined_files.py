@@ -95,15 +95,15 @@ class JoinedFile(OpenFile):
         """Add to an error the file that it is of."""
         number = error.where.get("row_group")
         if isinstance(number, int):
-            which = int(self.footer.owners[number])  # type: ignore[attr-defined]
-            error.where["row_group"] = number - self.first_groups[which]
-            error.where["file"] = self.files[which].source.name
+            owner = int(self.footer.owners[number])  # type: ignore[attr-defined]
+            error.where["row_group"] = number - self.first_groups[owner]
+            error.where["file"] = self.files[owner].source.name
 
     def locate_piece(self, piece: NestedLeaf) -> None:
         """Add to a piece of a nested column the file that it is of."""
-        which = int(self.footer.owners[piece.row_group])  # type: ignore[attr-defined]
-        piece.row_group -= self.first_groups[which]
-        piece.file = self.files[which].source.name
+        owner = int(self.footer.owners[piece.row_group])  # type: ignore[attr-defined]
+        piece.row_group -= self.first_groups[owner]
+        piece.file = self.files[owner].source.name
 
 
 class _JoinedFooter(Footer):
@@ -136,7 +136,7 @@ class _JoinedChunks:
 
     def __init__(self, files: Sequence[OpenFile], leaves: Sequence[Leaf]) -> None:
         ordinals = list(dict.fromkeys(map(leaf_ordinal, leaves)))
-        self._position = {ordinal: place for place, ordinal in enumerate(ordinals)}
+        self._position = {ordinal: at for at, ordinal in enumerate(ordinals)}
         key = tuple(ordinals)
         self._footers = [file.footer for file in files]
         words = []
@@ -156,11 +156,11 @@ class _JoinedChunks:
     def read_texts(self, field: str, row_groups: Sequence[int], columns: Sequence[int]) -> list[str]:
         """Read a string field of chunks, as `ColumnChunks` does."""
         firsts = [0, *accumulate(len(footer.row_group_num_rows) for footer in self._footers)]
-        found = []
+        values = []
         for group, column in zip(row_groups, columns, strict=True):
-            which = bisect_right(firsts, group) - 1
-            found += self._footers[which].chunks.read_texts(field, [group - firsts[which]], [column])
-        return found
+            owner = bisect_right(firsts, group) - 1
+            values += self._footers[owner].chunks.read_texts(field, [group - firsts[owner]], [column])
+        return values
 
 
 def _read(footer: Footer, columns: tuple[int, ...]) -> np.ndarray:
@@ -201,8 +201,8 @@ class _JoinedSource(CountingSource):
 
     def _owner(self, position: int) -> tuple[Source, int]:
         """Return the file with the byte at a position, and the position there."""
-        which = max(bisect_right(self.starts, position) - 1, 0)
-        return self._sources[which], position - self.starts[which]
+        owner = max(bisect_right(self.starts, position) - 1, 0)
+        return self._sources[owner], position - self.starts[owner]
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
         """Return a view of what a file has in memory."""
@@ -216,11 +216,11 @@ class _JoinedSource(CountingSource):
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
         """Read byte ranges."""
-        found = []
+        values = []
         for start, stop in ranges:
             source, first = self._owner(start)
-            found += source.read_ranges([(first, first + stop - start)])
-        return found
+            values += source.read_ranges([(first, first + stop - start)])
+        return values
 
     def close(self) -> None:
         """Do nothing: the files stay open."""

@@ -51,16 +51,16 @@ class ScanOptions:
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> ScanOptions:
         """Return the options among the arguments of a public function, which are its `locals`."""
-        chosen = {}
+        options = {}
         for name in cls.__dataclass_fields__:
             if name in arguments:
-                chosen[name] = arguments[name]
-        return cls(**chosen)
+                options[name] = arguments[name]
+        return cls(**options)
 
-    def __init__(self, **chosen: object) -> None:
-        if not chosen.keys() <= self.__dataclass_fields__.keys():
-            raise TypeError(f"unknown scan options: {', '.join(chosen.keys() - self.__dataclass_fields__.keys())}")
-        self.__dict__.update(chosen)
+    def __init__(self, **options: object) -> None:
+        if not options.keys() <= self.__dataclass_fields__.keys():
+            raise TypeError(f"unknown scan options: {', '.join(options.keys() - self.__dataclass_fields__.keys())}")
+        self.__dict__.update(options)
         if self.geometries != "wkb":
             from numparq.to_pandas.geometry import check_geometries
 
@@ -73,10 +73,10 @@ class ScanOptions:
             raise ValueError(f"on_error must be 'raise' or 'skip', not {self.on_error!r}")
         if self.verify_crc is not True:
             check_flag(self.verify_crc, "verify_crc")
-        for name, words in _ALLOWED_VALUES.items():
+        for name, allowed in _ALLOWED_VALUES.items():
             value = getattr(self, name)
-            if value not in words:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {value!r}")
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
 
     @property
     def categorical_names(self) -> set[str]:
@@ -88,10 +88,10 @@ def all_row_slices(footer: Footer) -> RowSlices:
     """Return the slices of all rows of a file; cached unless there are many."""
     if len(footer.row_group_num_rows) > _MAX_CACHED_ROW_GROUPS:
         return select_row_slices(footer.row_group_num_rows)
-    known: RowSlices | None = footer.cache.get("all rows")
-    if known is None:
+    cached: RowSlices | None = footer.cache.get("all rows")
+    if cached is None:
         return footer.cache.get_or_make("all rows", lambda: select_row_slices(footer.row_group_num_rows))
-    return known
+    return cached
 
 
 def select_row_slices(
@@ -127,13 +127,13 @@ def _check_row_groups(row_groups: Sequence[int] | None, count: int) -> list[int]
     try:
         if any(isinstance(group, bool) for group in row_groups):
             raise TypeError
-        wanted = [index(group) for group in row_groups]
+        ordinals = [index(group) for group in row_groups]
     except TypeError:
         raise TypeError(f"row_groups must be a list of ordinals, not {row_groups!r}") from None
-    for group in wanted:
+    for group in ordinals:
         if not 0 <= group < count:
             raise ValueError(f"row group {group} does not exist; there are {count}, counted from 0")
-    return wanted
+    return ordinals
 
 
 def _check_row_range(row_range: RowRange) -> tuple[int, int | None]:

@@ -93,7 +93,7 @@ class _PreparedColumns:
             output_types = BoundedCache(_MAX_CACHED_TYPES if len(projection.leaves) <= _MAX_CACHED_COLUMNS else 1)
         self.output_types = output_types
         index = set(metadata.index_fields) if metadata else set[str]()
-        self.index_leaves = [place for place, name in enumerate(projection.names) if name in index] if index else []
+        self.index_leaves = [leaf for leaf, name in enumerate(projection.names) if name in index] if index else []
 
 
 def _prepare_columns(file: OpenFile, columns: Columns) -> _PreparedColumns:
@@ -165,12 +165,12 @@ class ProjectedColumns:
     @cached_property
     def leaf_slices(self) -> list[slice]:
         """For each column its leaves among `leaves`."""
-        found, place = [], 0
+        slices, first = [], 0
         for column in self.selected:
             count = 1 if isinstance(column, Leaf) else len(column.leaves)
-            found.append(slice(place, place + count))
-            place += count
-        return found
+            slices.append(slice(first, first + count))
+            first += count
+        return slices
 
     def output_types(self, null_counts: Sequence[int | None]) -> list[OutputType]:
         """Return the output type of each leaf, given its null count in the rows that may be read (None: unknown).
@@ -180,8 +180,8 @@ class ProjectedColumns:
         options = self._options
         categories = set() if options.categories is None else options.categorical_names
         key = options.dtype_backend, options.dates, *categories, -1, *null_counts
-        known = self._prepared.output_types
-        targets = known.get(key) or known.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))
+        cached = self._prepared.output_types
+        targets = cached.get(key) or cached.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))
         targets = [*targets]
         for column in self.nested:
             targets[column.leaf_slice] = column.output_types()
@@ -238,12 +238,12 @@ class ProjectedColumns:
 
     def _pandas_type(self, leaf: Leaf, null_count: int | None, metadata: PandasMetadata) -> OutputType | None:
         """Return the output type of the column's original dtype; None if unknown or not available here."""
-        wanted = metadata.dtype_spec(leaf.name)
-        if wanted is None:
+        dtype_spec = metadata.dtype_spec(leaf.name)
+        if dtype_spec is None:
             return None
         origin = self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, "numpy") else None
         return roundtrip_output_type(
-            leaf, origin, wanted, lambda: pyarrow_field_type(self._pyarrow_schema, leaf), null_count
+            leaf, origin, dtype_spec, lambda: pyarrow_field_type(self._pyarrow_schema, leaf), null_count
         )
 
     @cached_property
@@ -257,29 +257,29 @@ class ProjectedColumns:
             from numparq.format.file_reference import FileReferenceReader
 
             fetcher = FileReferenceReader(self._file.source, self._file.multi_file_source, self._options.verify_crc)
-        found, place = [], 0
+        columns, first = [], 0
         for column in self._projection.columns:
             if isinstance(column, Leaf):
-                place += 1
+                first += 1
                 continue
             from numparq.to_pandas.nested.column import NestedOutput
 
             name = column.full_type.name
             with error_context(file=self._file.source.name, column=name):
-                made = NestedOutput(
+                nested = NestedOutput(
                     column,
-                    place,
+                    first,
                     hints.field_hint(column.position),
                     self._options.dtype_backend,
                     metadata.extension_dtype(name) if metadata else None,
                     metadata.numpy_type(name) if metadata and metadata.is_written_by_numparq else None,
                 )
-            made.variants, made.dates, made.fetcher = self._options.variants, self._options.dates, fetcher
-            found.append(made)
-            place = made.leaf_slice.stop
+            nested.variants, nested.dates, nested.fetcher = self._options.variants, self._options.dates, fetcher
+            columns.append(nested)
+            first = nested.leaf_slice.stop
         if self._explosion is not None:
-            found[-1].shares_entries = False  # exploded: its leaves become separate columns
-        return found
+            columns[-1].shares_entries = False  # exploded: its leaves become separate columns
+        return columns
 
     def partition_arrays(self, ordinals: Sequence[int], counts: Sequence[int]) -> dict[int, Any]:
         """Return the partition columns for `counts` rows of each file, by the position of their leaf: none."""
@@ -297,10 +297,10 @@ class ProjectedColumns:
         """Cast the decoded leaves to one NumPy or extension array for each column."""
         nested = {column.leaf_slice.start: column for column in self.nested}
         return [
-            nested[place].to_array(output_types, buffers)
-            if place in nested
-            else to_array(output_types[place], buffers[place], num_rows)
-            for place, label in enumerate(self.labels)
+            nested[leaf].to_array(output_types, buffers)
+            if leaf in nested
+            else to_array(output_types[leaf], buffers[leaf], num_rows)
+            for leaf, label in enumerate(self.labels)
             if label is not None
         ]
 
@@ -309,9 +309,9 @@ class ProjectedColumns:
         for buffer, count in zip(buffers, null_counts, strict=True):
             buffer.null_count = buffer.null_count or count or 0
         if self.nested:
-            known = {leaf.index: count for leaf, count in zip(self.leaves, null_counts, strict=True) if count}
+            counts = {leaf.index: count for leaf, count in zip(self.leaves, null_counts, strict=True) if count}
             for column in self.nested:
-                column.null_counts = known
+                column.null_counts = counts
 
     def to_frame(
         self,

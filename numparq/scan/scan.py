@@ -134,7 +134,8 @@ class Scan:
                 null_counts = merge_null_counts(readers, len(projection.leaves))
             types = projection.output_types(null_counts)
             if self.selected is not self.files:
-                readers = [reader for reader in readers if reader.files[0] in self.selected]
+                selected = set(self.selected)
+                readers = [reader for reader in readers if reader.files[0] in selected]
             readers, layout, buffers = self._decode(readers, limit, types)
             if is_filtered:
                 projection.restore_null_counts(buffers, null_counts)
@@ -260,7 +261,7 @@ class Scan:
         options, progress = self._options, None
         pool, scratch = WorkerPool(thread_count(self._threads)), ThreadScratch(self._scratch_limit)
         opened: list[Any] = [pool, scratch]
-        selects_rows = False
+        selects_rows = limit is not None
         if options.progress:
             progress = ProgressBar(True, "reading", "bytes")
             opened.insert(0, progress)

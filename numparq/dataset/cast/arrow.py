@@ -13,101 +13,84 @@ __all__ = ["cast_arrow"]
 
 
 def cast_arrow(array: Any, dtype: pd.ArrowDtype) -> Any:
-    """Give a column as one of another Arrow type.
-
-    Parameters
-    ----------
-    array : pandas.arrays.ArrowExtensionArray or another array
-        The column.
-    dtype : pandas.ArrowDtype
-        Its new dtype.
-
-    Returns
-    -------
-    pandas.arrays.ArrowExtensionArray
-
-    Raises
-    ------
-    SchemaError
-        When a value does not fit.
-    """
+    """Cast a column to another Arrow type, as an ArrowExtensionArray; SchemaError if a value does not fit."""
     import pyarrow as pa
 
-    wanted = dtype.pyarrow_dtype
+    target = dtype.pyarrow_dtype
     data = array.__arrow_array__() if hasattr(array, "__arrow_array__") else pa.array(array, from_pandas=True)
     chunks = data.chunks if isinstance(data, pa.ChunkedArray) else [data]
     try:
-        made = [_as_type(chunk, wanted) for chunk in chunks]
+        cast_chunks = [_as_type(chunk, target) for chunk in chunks]
     except (pa.ArrowException, NotImplementedError) as error:
-        raise SchemaError(f"Arrow type {data.type} cannot be cast to {wanted} without loss: {error}") from error
-    return pd.arrays.ArrowExtensionArray(pa.chunked_array(made, type=wanted))
+        raise SchemaError(f"Arrow type {data.type} cannot be cast to {target} without loss: {error}") from error
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array(cast_chunks, type=target))
 
 
-def _as_type(array: Any, wanted: Any) -> Any:
+def _as_type(array: Any, target: Any) -> Any:
     import pyarrow as pa
 
-    if array.type == wanted:
+    if array.type == target:
         return array
     if pa.types.is_null(array.type):
-        return pa.nulls(len(array), wanted)
-    if isinstance(wanted, pa.BaseExtensionType):
+        return pa.nulls(len(array), target)
+    if isinstance(target, pa.BaseExtensionType):
         storage = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
-        return pa.ExtensionArray.from_storage(wanted, _as_type(storage, wanted.storage_type))
+        return pa.ExtensionArray.from_storage(target, _as_type(storage, target.storage_type))
     if isinstance(array.type, pa.BaseExtensionType):
-        return _as_type(array.storage, wanted)
-    if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(wanted):
-        return _as_type(array.dictionary_decode(), wanted)
-    rule = next((rule for test, rule in _rules() if test(wanted) and test(array.type)), None)
-    if rule is None and pa.types.is_fixed_size_list(wanted):  # pyarrow may crash when it casts other lists to these
-        raise pa.ArrowInvalid(f"not all lists have {wanted.list_size} elements")
+        return _as_type(array.storage, target)
+    if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(target):
+        return _as_type(array.dictionary_decode(), target)
+    rule = next((rule for test, rule in _rules() if test(target) and test(array.type)), None)
+    if rule is None and pa.types.is_fixed_size_list(target):  # pyarrow may crash when it casts other lists to these
+        raise pa.ArrowInvalid(f"not all lists have {target.list_size} elements")
     if rule is None:
-        return array.cast(wanted)
-    return rule(pa.concat_arrays([array]) if array.offset else array, wanted)
+        return array.cast(target)
+    return rule(pa.concat_arrays([array]) if array.offset else array, target)
 
 
-def _struct(array: Any, wanted: Any) -> Any:
+def _struct(array: Any, target: Any) -> Any:
     import pyarrow as pa
 
-    fields = [wanted.field(number) for number in range(wanted.num_fields)]
+    fields = [target.field(number) for number in range(target.num_fields)]
     children = []
     for field in fields:
-        place = array.type.get_field_index(field.name)
-        found = pa.nulls(len(array), field.type) if place < 0 else _as_type(array.field(place), field.type)
-        children.append(found)
+        position = array.type.get_field_index(field.name)
+        child = pa.nulls(len(array), field.type) if position < 0 else _as_type(array.field(position), field.type)
+        children.append(child)
     if not fields:
-        return array.cast(wanted)
+        return array.cast(target)
     return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
 
 
-def _list(array: Any, wanted: Any) -> Any:
+def _list(array: Any, target: Any) -> Any:
     import pyarrow as pa
 
-    kind = pa.LargeListArray if pa.types.is_large_list(wanted) else pa.ListArray
+    kind = pa.LargeListArray if pa.types.is_large_list(target) else pa.ListArray
     offsets = array.offsets.cast(pa.int64() if kind is pa.LargeListArray else pa.int32())
-    values = _as_type(array.values, wanted.value_type)
-    return kind.from_arrays(offsets, values, type=wanted, mask=array.is_null())
+    values = _as_type(array.values, target.value_type)
+    return kind.from_arrays(offsets, values, type=target, mask=array.is_null())
 
 
-def _fixed_size_list(array: Any, wanted: Any) -> Any:
+def _fixed_size_list(array: Any, target: Any) -> Any:
     import pyarrow as pa
 
-    if array.type.list_size != wanted.list_size:
-        raise pa.ArrowInvalid(f"the lists have {array.type.list_size} elements, not {wanted.list_size}")
-    values = _as_type(array.values, wanted.value_type)
-    return pa.Array.from_buffers(wanted, len(array), array.buffers()[:1], array.null_count, children=[values])
+    if array.type.list_size != target.list_size:
+        raise pa.ArrowInvalid(f"the lists have {array.type.list_size} elements, not {target.list_size}")
+    values = _as_type(array.values, target.value_type)
+    return pa.Array.from_buffers(target, len(array), array.buffers()[:1], array.null_count, children=[values])
 
 
-def _map(array: Any, wanted: Any) -> Any:
+def _map(array: Any, target: Any) -> Any:
     import pyarrow as pa
 
-    keys, items = _as_type(array.keys, wanted.key_type), _as_type(array.items, wanted.item_type)
-    entries = pa.StructArray.from_arrays([keys, items], fields=[wanted.key_field, wanted.item_field])
+    keys, items = _as_type(array.keys, target.key_type), _as_type(array.items, target.item_type)
+    entries = pa.StructArray.from_arrays([keys, items], fields=[target.key_field, target.item_field])
     buffers = array.buffers()[:2]
-    return pa.Array.from_buffers(wanted, len(array), buffers, array.null_count, children=[entries])
+    return pa.Array.from_buffers(target, len(array), buffers, array.null_count, children=[entries])
 
 
 def _rules() -> list[tuple[Callable[[Any], bool], Callable[[Any, Any], Any]]]:
-    """Give the groups: what tells one, and what converts it."""
+    """Return the casts of nested types: a test of the type, and the function."""
     from pyarrow import types
 
     return [

@@ -30,41 +30,43 @@ _MASKED = pd.core.dtypes.dtypes.BaseMaskedDtype
 _Rule = Callable[[Any, ArrowType, ArrowType, Any], Any]
 
 
-def _numbers(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -> np.ndarray:
-    """Make integers, floats or booleans; of these only floats have nulls."""
-    values, mask = _values(array, have, dtype)
-    made = cast_exact(values, dtype)
+def _numbers(array: Any, source: ArrowType, target: ArrowType, dtype: np.dtype) -> np.ndarray:
+    """Cast to integers, floats or booleans, of which only floats hold nulls."""
+    values, mask = _values(array, source, dtype)
+    result = cast_exact(values, dtype)
     if mask is not None and mask.any():
         if dtype.kind != "f":
             raise SchemaError(f"the column has nulls, which dtype {dtype} cannot hold")
-        made = np.where(mask, dtype.type(np.nan), made)
-    return made
+        result = np.where(mask, dtype.type(np.nan), result)
+    return result
 
 
-def _moments(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -> Any:
-    """Make timestamps without a zone, or durations."""
+def _moments(array: Any, source: ArrowType, target: ArrowType, dtype: np.dtype) -> Any:
+    """Cast to timestamps without a time zone, or to durations."""
     unit = np.datetime_data(dtype)[0]
     if isinstance(array, pd.arrays.DatetimeArray | pd.arrays.TimedeltaArray) and isinstance(array.dtype, np.dtype):
         array = array.to_numpy()
     if not isinstance(array, np.ndarray):
         return _unchanged(array, dtype)
-    if array.dtype.kind == "O" and have.kind == "date":
+    if array.dtype.kind == "O" and source.kind == "date":
         array = array.astype("M8[D]")
     if array.dtype.kind != dtype.kind:
         return _unchanged(array, dtype)
     return cast_time_unit(array, unit)
 
 
-def _objects(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -> np.ndarray:
-    """Make Python objects: of the kinds that the dataset's type becomes."""
-    if wanted.kind == "decimal":
-        return _decimals(array, have, wanted, dtype)
+def _objects(array: Any, source: ArrowType, target: ArrowType, dtype: np.dtype) -> np.ndarray:
+    """Cast to Python objects of the dataset's type."""
+    if target.kind == "decimal":
+        return _decimals(array, source, target, dtype)
     is_moment = array.dtype.kind in "mM"
-    if is_moment and have.kind in ("date", "time"):
-        raise SchemaError(f"a value exceeds the range of datetime.{have.kind}, which other files need for this column")
-    if have.kind != wanted.kind and not {have.kind, wanted.kind} <= {"binary", "fixed_size_binary"}:
+    if is_moment and source.kind in ("date", "time"):
         raise SchemaError(
-            f"type {describe_type(have)} cannot be cast to Python objects of type {describe_type(wanted)}"
+            f"a value exceeds the range of datetime.{source.kind}, which other files need for this column"
+        )
+    if source.kind != target.kind and not {source.kind, target.kind} <= {"binary", "fixed_size_binary"}:
+        raise SchemaError(
+            f"type {describe_type(source)} cannot be cast to Python objects of type {describe_type(target)}"
         )
     return _as_objects(array)
 
@@ -73,30 +75,30 @@ _NUMPY: dict[str, _Rule] = {
     **dict.fromkeys("iufb", _numbers),
     **dict.fromkeys("mM", _moments),
     "O": _objects,
-    "c": lambda array, have, wanted, dtype: _unchanged(array, dtype),
+    "c": lambda array, source, target, dtype: _unchanged(array, dtype),
 }
 
 
-def _masked(array: Any, have: ArrowType, wanted: ArrowType, dtype: Any) -> Any:
-    values, mask = _values(array, have, dtype)
-    made = cast_exact(values, dtype.numpy_dtype)
+def _masked(array: Any, source: ArrowType, target: ArrowType, dtype: Any) -> Any:
+    values, mask = _values(array, source, dtype)
+    result = cast_exact(values, dtype.numpy_dtype)
     if mask is None:
-        mask = np.isnan(made) if made.dtype.kind == "f" else np.zeros(len(made), bool)
-    return dtype.construct_array_type()(made, mask, copy=False)
+        mask = np.isnan(result) if result.dtype.kind == "f" else np.zeros(len(result), bool)
+    return dtype.construct_array_type()(result, mask, copy=False)
 
 
-def _strings(array: Any, have: ArrowType, wanted: ArrowType, dtype: pd.StringDtype) -> Any:
+def _strings(array: Any, source: ArrowType, target: ArrowType, dtype: pd.StringDtype) -> Any:
     if array.dtype == dtype:
         return array
-    if have.kind != "utf8":
+    if source.kind != "utf8":
         return _unchanged(array, dtype)
     return dtype.construct_array_type()._from_sequence(_as_objects(array), dtype=dtype)
 
 
-def _zoned(array: Any, have: ArrowType, wanted: ArrowType, dtype: pd.DatetimeTZDtype) -> Any:
-    """Make timestamps of a zone: the same moments, whatever zone they were shown in."""
+def _zoned(array: Any, source: ArrowType, target: ArrowType, dtype: pd.DatetimeTZDtype) -> Any:
+    """Cast to timestamps in a time zone; instants stay the same."""
     moments = array.tz_convert(None).to_numpy() if isinstance(array, pd.arrays.DatetimeArray) and array.tz else array
-    moments = _moments(moments, have, wanted, np.dtype(f"M8[{dtype.unit}]"))
+    moments = _moments(moments, source, target, np.dtype(f"M8[{dtype.unit}]"))
     return pd.array(moments.view(np.int64), dtype=dtype, copy=False)
 
 
@@ -114,24 +116,7 @@ _CATEGORIES: dict[str, Callable[[ArrowType], Any]] = {
 
 
 def null_column(dtype: Any, count: int) -> Any:
-    """Make a column of nulls.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype or pandas.api.extensions.ExtensionDtype
-        Its dtype; of a Categorical the categories are those of the dtype.
-    count : int
-        Its rows.
-
-    Returns
-    -------
-    numpy.ndarray or pandas.api.extensions.ExtensionArray
-
-    Raises
-    ------
-    SchemaError
-        When there are rows, and the dtype has no null.
-    """
+    """Return a column of nulls; SchemaError if there are rows and the dtype cannot hold nulls."""
     if isinstance(dtype, np.dtype):
         if _has_no_null(dtype):
             if count:
@@ -171,32 +156,10 @@ def cast_column(
     num_rows: int,
     file: str | None = None,
 ) -> Any:
-    """Give a column of a file as the dataset has it.
+    """Cast a finished column of a file to the dataset's dtype; a column that the file lacks (None) is null.
 
-    Parameters
-    ----------
-    array : numpy.ndarray or pandas.api.extensions.ExtensionArray, or None
-        The file's column, finished; not to be used again.
-    from_column : Leaf or NestedProjection, or None
-        What it is in the file, as `MappedColumn.column` has it; None where the file lacks it.
-    to_column : Leaf or NestedProjection
-        What it is in the dataset's prototype.
-    dtype : numpy.dtype or pandas.api.extensions.ExtensionDtype
-        The dtype that it has in the dataset. A Categorical need not have the categories of this one.
-    num_rows : int
-        How many rows it has.
-    file : str, optional
-        The file's name, for errors.
-
-    Returns
-    -------
-    numpy.ndarray or pandas.api.extensions.ExtensionArray
-        Of `dtype`, with the same values; nulls only, where the file lacks the column.
-
-    Raises
-    ------
-    SchemaError
-        When a value does not fit; it names file and column.
+    `from_column` is the file's column (`MappedColumn.column`), `to_column` that of the schema file. `array` must not be
+    used again. A Categorical keeps its own categories. SchemaError, with file and column, if a value does not fit.
     """
     with error_context(file=file, column=to_column.name):
         if from_column is None or array is None:
@@ -205,12 +168,12 @@ def cast_column(
             from .arrow import cast_arrow
 
             return cast_arrow(array, dtype)
-        have, wanted = _leaf_of(from_column), _leaf_of(to_column)
-        if have is None or wanted is None:
+        source, target = _leaf_of(from_column), _leaf_of(to_column)
+        if source is None or target is None:
             if isinstance(from_column, Leaf) or isinstance(to_column, Leaf) or not _are_objects(array.dtype, dtype):
                 return _pairs(array, dtype)
             return cast_nested(array, from_column.type, to_column.type)
-        return _flat(array, _type_of(have), _type_of(wanted), dtype)
+        return _flat(array, _type_of(source), _type_of(target), dtype)
 
 
 def _leaf_of(column: Leaf | NestedProjection) -> Leaf | None:
@@ -232,13 +195,13 @@ def _unchanged(array: Any, dtype: Any) -> Any:
 
 
 def _pairs(array: Any, dtype: Any) -> Any:
-    """Give intervals, or complex numbers, with bounds or parts of another dtype."""
+    """Cast intervals, or complex numbers, to bounds or parts of another dtype."""
     are_intervals = isinstance(dtype, pd.IntervalDtype) and isinstance(array, pd.arrays.IntervalArray)
     if array.dtype != dtype and are_intervals and array.closed == dtype.closed:
-        made = array.astype(dtype)
+        result = array.astype(dtype)
         there = ~array.isna()
-        if all((one == other)[there].all() for one, other in ((made.left, array.left), (made.right, array.right))):
-            return made
+        if all((one == other)[there].all() for one, other in ((result.left, array.left), (result.right, array.right))):
+            return result
     if isinstance(dtype, np.dtype) and dtype.kind == "c" == array.dtype.kind and np.can_cast(array.dtype, dtype):
         return array.astype(dtype)
     return _unchanged(array, dtype)
@@ -247,22 +210,22 @@ def _pairs(array: Any, dtype: Any) -> Any:
 # --- flat columns ----------------------------------------------------------------------------------------------------
 
 
-def _flat(array: Any, have: ArrowType, wanted: ArrowType, dtype: Any) -> Any:
-    if have.kind == "null":
+def _flat(array: Any, source: ArrowType, target: ArrowType, dtype: Any) -> Any:
+    if source.kind == "null":
         return null_column(dtype, len(array))
     if isinstance(dtype, pd.CategoricalDtype):
-        return _categories(array, wanted, dtype)
+        return _categories(array, target, dtype)
     array = _plain(array)
     if isinstance(dtype, np.dtype):
-        return _NUMPY[dtype.kind](array, have, wanted, dtype)
+        return _NUMPY[dtype.kind](array, source, target, dtype)
     for kind, rule in _EXTENSIONS:
         if isinstance(dtype, kind):
-            return rule(array, have, wanted, dtype)
+            return rule(array, source, target, dtype)
     return _unchanged(array, dtype)
 
 
 def _plain(array: Any) -> Any:
-    """Give the values themselves of what is encoded in some way."""
+    """Return the values of a sparse, Arrow or Categorical column as a plain array."""
     if isinstance(array, pd.arrays.SparseArray):
         return _plain(array.to_dense())
     if isinstance(array, pd.arrays.ArrowExtensionArray):
@@ -284,13 +247,13 @@ def _out_of_arrow(array: Any) -> Any:
     kind = array.dtype.kind
     if kind in "iufb":
         return array.astype(nullable_dtype(array.dtype.numpy_dtype))
-    made = array.__arrow_array__().to_pandas()
-    return made.to_numpy() if isinstance(made.dtype, np.dtype) else made.array
+    result = array.__arrow_array__().to_pandas()
+    return result.to_numpy() if isinstance(result.dtype, np.dtype) else result.array
 
 
-def _values(array: Any, have: ArrowType, dtype: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def _values(array: Any, source: ArrowType, dtype: Any) -> tuple[np.ndarray, np.ndarray | None]:
     known = isinstance(array, np.ndarray) or isinstance(array.dtype, _MASKED)
-    return values_and_mask(array if known else _unchanged(array, dtype), have.kind == "int")
+    return values_and_mask(array if known else _unchanged(array, dtype), source.kind == "int")
 
 
 def _as_objects(array: Any) -> np.ndarray:
@@ -301,15 +264,15 @@ def _as_objects(array: Any) -> np.ndarray:
     return out
 
 
-def _decimals(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -> np.ndarray:
-    unit = decimal.Decimal((0, (1,), -wanted.scale))
+def _decimals(array: Any, source: ArrowType, target: ArrowType, dtype: np.dtype) -> np.ndarray:
+    unit = decimal.Decimal((0, (1,), -target.scale))
     out = np.full(len(array), None, object)
-    if have.kind == "decimal":
+    if source.kind == "decimal":
         there = np.flatnonzero(array != None)  # noqa: E711  (item by item)
-        same = have.scale == wanted.scale
+        same = source.scale == target.scale
         out[there] = array[there] if same else [rescale_decimal(value, unit) for value in array[there]]
         return out
-    values, mask = _values(array, have, dtype)
+    values, mask = _values(array, source, dtype)
     there = np.arange(len(values)) if mask is None else np.flatnonzero(~mask)
     out[there] = [decimal_from_int(value, unit) for value in values[there].tolist()]
     return out
@@ -318,23 +281,23 @@ def _decimals(array: Any, have: ArrowType, wanted: ArrowType, dtype: np.dtype) -
 # --- Categoricals and columns that are missing ----------------------------------------------------------------------
 
 
-def _categories(array: Any, wanted: ArrowType, dtype: pd.CategoricalDtype) -> pd.Categorical:
-    made = array if isinstance(array, pd.Categorical) else to_categorical(_plain(array))
-    labels = made.categories
-    index = _no_categories(wanted, dtype)
+def _categories(array: Any, target: ArrowType, dtype: pd.CategoricalDtype) -> pd.Categorical:
+    result = array if isinstance(array, pd.Categorical) else to_categorical(_plain(array))
+    labels = result.categories
+    index = _no_categories(target, dtype)
     if labels.dtype != index.dtype and (not len(labels) or labels.dtype.kind in "iuf"):
         labels = pd.Index(cast_exact(labels.to_numpy(), index.dtype)) if len(labels) else index
     known = pd.CategoricalDtype(labels, dtype.ordered)
-    return pd.Categorical.from_codes(made.codes, dtype=known)
+    return pd.Categorical.from_codes(result.codes, dtype=known)
 
 
-def _no_categories(wanted: ArrowType, dtype: pd.CategoricalDtype) -> pd.Index:
-    """Give an Index of no values, of the dtype that the categories of a column have."""
+def _no_categories(target: ArrowType, dtype: pd.CategoricalDtype) -> pd.Index:
+    """Return an Index without values, of the dtype that the categories of a column have."""
     known = dtype.categories
     if known is not None and known.dtype != object:
         return known[:0]
-    name = _CATEGORIES.get(wanted.kind)
-    return pd.Index([], dtype=object if name is None else name(wanted))
+    name = _CATEGORIES.get(target.kind)
+    return pd.Index([], dtype=object if name is None else name(target))
 
 
 def _nulls(to_column: Leaf | NestedProjection, dtype: Any, count: int) -> Any:

@@ -28,77 +28,55 @@ _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=deci
 
 
 def cast_time_unit(values: np.ndarray, unit: str) -> np.ndarray:
-    """Give moments or durations in another unit.
+    """Cast datetime64 or timedelta64 (days, or seconds to nanoseconds) to another unit.
 
-    Parameters
-    ----------
-    values : datetime64 or timedelta64
-        Of days, or any unit from seconds to nanoseconds.
-    unit : str
-        ``s``, ``ms``, ``us`` or ``ns``.
-
-    Raises
-    ------
-    SchemaError
-        When one of them is beyond what the unit can count, or lies between two of it.
+    Raises SchemaError for a value out of range, or between two values of the unit.
     """
-    known = np.datetime_data(values.dtype)[0]
-    if known == unit:
+    from_unit = np.datetime_data(values.dtype)[0]
+    if from_unit == unit:
         return values
-    made = _scaled(values.view(np.int64), known, unit)
-    return made.view(np.dtype(f"{values.dtype.kind}8[{unit}]"))
+    result = _scaled(values.view(np.int64), from_unit, unit)
+    return result.view(np.dtype(f"{values.dtype.kind}8[{unit}]"))
 
 
-def _scaled(numbers: np.ndarray, known: str, unit: str) -> np.ndarray:
-    there = numbers != _NAT
-    up, down = _ratio(known, unit)
+def _scaled(numbers: np.ndarray, from_unit: str, unit: str) -> np.ndarray:
+    present_mask = numbers != _NAT
+    up, down = _ratio(from_unit, unit)
     if down > 1:
-        made, rest = np.divmod(numbers, down)
-        if (rest[there] != 0).any():
-            raise SchemaError(f"a value in {known} cannot be cast to {unit} without loss")
+        result, rest = np.divmod(numbers, down)
+        if (rest[present_mask] != 0).any():
+            raise SchemaError(f"a value in {from_unit} cannot be cast to {unit} without loss")
     else:
-        present = numbers[there]
+        present = numbers[present_mask]
         most = np.iinfo(np.int64).max // up
         if len(present) and (int(present.max()) > most or int(present.min()) < -most):
-            raise SchemaError(f"a value in {known} is beyond what 64 bits hold in {unit}")
-        made = np.where(there, numbers, 0) * up
-    made[~there] = _NAT
-    return made
+            raise SchemaError(f"a value in {from_unit} is beyond what 64 bits hold in {unit}")
+        result = np.where(present_mask, numbers, 0) * up
+    result[~present_mask] = _NAT
+    return result
 
 
-def cast_time_unit_of_int(number: int, known: str, unit: str) -> int:
-    """Give one moment in a finer unit; errors as of `cast_time_unit`."""
-    up, _ = _ratio(known, unit)
-    made = number * up
-    if not -(1 << 63) < made < 1 << 63:
-        raise SchemaError(f"a value in {known} is beyond what 64 bits hold in {unit}")
-    return made
+def cast_time_unit_of_int(number: int, from_unit: str, unit: str) -> int:
+    """Cast one timestamp to a finer unit; SchemaError if it is out of range."""
+    up, _ = _ratio(from_unit, unit)
+    result = number * up
+    if not -(1 << 63) < result < 1 << 63:
+        raise SchemaError(f"a value in {from_unit} is beyond what 64 bits hold in {unit}")
+    return result
 
 
-def _ratio(known: Any, unit: str) -> tuple[int, int]:
-    """Give what to multiply by, and what to divide by."""
-    if known == "D":
+def _ratio(from_unit: Any, unit: str) -> tuple[int, int]:
+    """Return the factor to multiply by, and the one to divide by."""
+    if from_unit == "D":
         return _SECONDS_OF_DAY * _PER_SECOND[unit], 1
-    first, second = _PER_SECOND[known], _PER_SECOND[unit]
+    first, second = _PER_SECOND[from_unit], _PER_SECOND[unit]
     return max(second // first, 1), max(first // second, 1)
 
 
 def values_and_mask(array: Any, is_integer: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Give numbers or booleans, and which of them are null.
+    """Return numbers or booleans, and the mask of nulls; no mask (None) if NaN stands for nulls.
 
-    Parameters
-    ----------
-    array : numpy.ndarray or pandas.api.extensions.ExtensionArray
-        Of any dtype that numparq gives such columns.
-    is_integer : bool
-        Whether the column is one of integers: a NaN is a null then.
-
-    Returns
-    -------
-    values : numpy.ndarray
-        Without a meaning at nulls.
-    mask : numpy.ndarray or None
-        bool; None where nulls, if there are any, are NaN.
+    `is_integer`: the column has integers, so that a NaN is a null.
     """
     if not isinstance(array, np.ndarray):
         mask = np.asarray(array.isna())
@@ -113,40 +91,34 @@ def values_and_mask(array: Any, is_integer: bool) -> tuple[np.ndarray, np.ndarra
 
 
 def cast_exact(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Give numbers as another dtype.
-
-    Raises
-    ------
-    SchemaError
-        When one of them is none of that.
-    """
+    """Cast numbers to another dtype; SchemaError if one of them changes."""
     if values.dtype == dtype:
         return values
     with np.errstate(all="ignore"):
-        made = values.astype(dtype)
-        fits = _fits(values, made)
+        result = values.astype(dtype)
+        fits = _fits(values, result)
     if not fits:
         raise SchemaError(f"a value of dtype {values.dtype} cannot be cast to {dtype} without loss")
-    return made
+    return result
 
 
-def _fits(values: np.ndarray, made: np.ndarray) -> bool:
+def _fits(values: np.ndarray, result: np.ndarray) -> bool:
     if not len(values):
         return True
-    kinds = values.dtype.kind + made.dtype.kind
+    kinds = values.dtype.kind + result.dtype.kind
     if kinds in ("if", "uf"):
-        most = 1 << _DIGITS[made.dtype.itemsize]
+        most = 1 << _DIGITS[result.dtype.itemsize]
         return int(values.max()) <= most and int(values.min()) >= -most
     if kinds in ("iu", "ui", "ii", "uu"):
-        limits = np.iinfo(made.dtype)
+        limits = np.iinfo(result.dtype)
         return int(values.min()) >= limits.min and int(values.max()) <= limits.max
     if kinds in ("fi", "fu") and not (np.abs(values) < 2.0**63).all():
         return False
-    return bool(((made.astype(values.dtype) == values) | (values != values)).all())
+    return bool(((result.astype(values.dtype) == values) | (values != values)).all())
 
 
 def rescale_decimal(value: decimal.Decimal, unit: decimal.Decimal) -> decimal.Decimal:
-    """Give a Decimal with the digits behind the point that `unit` has; SchemaError where it has more."""
+    """Return a Decimal with the fraction digits of `unit`; SchemaError if it has more."""
     try:
         return value.quantize(unit, context=_EXACT)
     except decimal.DecimalException:
@@ -156,5 +128,5 @@ def rescale_decimal(value: decimal.Decimal, unit: decimal.Decimal) -> decimal.De
 
 
 def decimal_from_int(value: int, unit: decimal.Decimal) -> decimal.Decimal:
-    """Give an integer as a Decimal with the digits behind the point that `unit` has."""
+    """Return an integer as a Decimal with the fraction digits of `unit`."""
     return decimal.Decimal(int(value)).quantize(unit, context=_EXACT)

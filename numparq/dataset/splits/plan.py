@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ class SplitQuery(DatasetQuery):
 
     def __init__(
         self,
-        contents: DatasetSnapshot,
+        snapshot: DatasetSnapshot,
         pruners: Sequence[FilePruner],
         columns: Any,
         options: ScanOptions,
@@ -57,13 +57,7 @@ class SplitQuery(DatasetQuery):
         self._plan_files = plan_files
         self.candidates: list[int] = []
         self.is_sampled = False
-        super().__init__(contents, pruners, columns, options)
-
-    @cached_property
-    def stored_leaves(self) -> list[Leaf]:
-        """Projected leaves in the schema file, without partition columns."""
-        projection = self.projection
-        return [leaf for at in projection.stored_positions for leaf in projection.leaves[projection.leaf_slices[at]]]
+        super().__init__(snapshot, pruners, columns, options)
 
     def unpruned_files(self) -> Sequence[ScanFile]:
         """Return the selected files that footer statistics do not prune; only these are planned."""
@@ -87,13 +81,13 @@ class SplitQuery(DatasetQuery):
         return self._bound(self._contents.schema_of(ordinals), columns)  # without retrying with all files
 
 
-def plan_byte_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: int, min_splits: int) -> list[Split]:
+def plan_byte_splits(snapshot: DatasetSnapshot, query: SplitQuery, split_bytes: int, min_splits: int) -> list[Split]:
     """Divide the files of a sampled query by size, in row order.
 
     The open files show which share of the bytes is read. Raises FileNotFoundError if a file is gone.
     """
-    found = _with_sizes([contents.files[at] for at in query.candidates], contents.listing.filesystem)
-    files = [file for file in found if file.size or file.path in contents.listing.named_paths]
+    sized = _with_sizes([snapshot.files[at] for at in query.candidates], snapshot.listing.filesystem)
+    files = [file for file in sized if file.size or file.path in snapshot.listing.named_paths]
     share = _share(query)
     total = sum(int((file.size or 0) * share) for file in files)
     capacity = max(min(split_bytes, total // min_splits), 1)
@@ -108,8 +102,8 @@ def _with_sizes(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:
         return [_local(file) for file in files]
     unknown = [file.path for file in files if file.size is None]
     entries = dict(zip(unknown, RemoteLister(filesystem).stat_all(unknown), strict=True)) if unknown else {}
-    found = ((file, entries.get(file.path)) for file in files)
-    return [file if entry is None else file._replace(size=entry.size, version=entry.version) for file, entry in found]
+    sized = ((file, entries.get(file.path)) for file in files)
+    return [file if entry is None else file._replace(size=entry.size, version=entry.version) for file, entry in sized]
 
 
 def _local(file: DataFile) -> DataFile:
@@ -119,13 +113,13 @@ def _local(file: DataFile) -> DataFile:
 
 def _share(query: SplitQuery) -> float:
     """Return the share of file bytes that the query reads, by the open files."""
-    asked = everything = 0
-    for wanted in query.scan.selected:
-        rows = query.scan.file_reader(wanted)
-        starts, ends = rows.chunk_tables.byte_ranges([part.row_group for part in wanted.slices])
-        asked += int((ends - starts).sum())
-        everything += wanted.file.source.size
-    return min(asked / everything, 1.0) if everything else 1.0
+    selected_bytes = all_bytes = 0
+    for scan_file in query.scan.selected:
+        rows = query.scan.file_reader(scan_file)
+        starts, ends = rows.chunk_tables.byte_ranges([part.row_group for part in scan_file.slices])
+        selected_bytes += int((ends - starts).sum())
+        all_bytes += scan_file.file.source.size
+    return min(selected_bytes / all_bytes, 1.0) if all_bytes else 1.0
 
 
 def _byte_pieces(file: DataFile, share: float, capacity: int) -> Iterator[tuple[SplitPart, int]]:
@@ -189,12 +183,12 @@ class SplitPiece(NamedTuple):
     num_bytes: int
 
 
-def plan_row_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: int, min_splits: int) -> list[Split]:
+def plan_row_splits(snapshot: DatasetSnapshot, query: SplitQuery, split_bytes: int, min_splits: int) -> list[Split]:
     """Divide the rows of open files into splits of at most about ``split_bytes`` of the columns read, in row order.
 
     Returns at least ``min_splits`` if rows can be divided so, and none if nothing is left to read.
     """
-    files = [file for file in _planned(contents, query) if file.groups]
+    files = [file for file in _planned(snapshot, query) if file.groups]
     total = sum(group.num_bytes for file in files for group in file.groups)
     capacity = max(min(split_bytes, total // min_splits), 1)
     pieces = [piece for place, file in enumerate(files) for piece in _row_pieces(place, file, capacity)]
@@ -203,34 +197,34 @@ def plan_row_splits(contents: DatasetSnapshot, query: SplitQuery, split_bytes: i
     return [_row_split(files, pieces[run.start : run.stop]) for run in runs]
 
 
-def _planned(contents: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
+def _planned(snapshot: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
     """Plan the files that may have matching rows; remote ones concurrently."""
     left = query.unpruned_files()
-    found: dict[int, PlannedFile] = {}
+    planned: dict[int, PlannedFile] = {}
 
-    def plan(wanted: ScanFile) -> None:
-        found[wanted.ordinal] = _planned_file(contents.files[wanted.ordinal], query, wanted)
+    def plan(scan_file: ScanFile) -> None:
+        planned[scan_file.ordinal] = _planned_file(snapshot.files[scan_file.ordinal], query, scan_file)
 
-    is_remote = any(wanted.file.source.is_remote for wanted in left)
-    with WorkerPool(min(MAX_CONCURRENT_REQUESTS, len(left)) if is_remote else 1) as crew:
-        crew.run([partial(plan, wanted) for wanted in left])
-    return [found[wanted.ordinal] for wanted in left]
+    is_remote = any(scan_file.file.source.is_remote for scan_file in left)
+    with WorkerPool(min(MAX_CONCURRENT_REQUESTS, len(left)) if is_remote else 1) as pool:
+        pool.run([partial(plan, scan_file) for scan_file in left])
+    return [planned[scan_file.ordinal] for scan_file in left]
 
 
-def _planned_file(file: DataFile, query: SplitQuery, wanted: ScanFile) -> PlannedFile:
-    part = SplitPart(stamp_file(file, wanted.file), None, digest=footer_digest(wanted.file))
-    rows = query.scan.file_reader(wanted)
-    if not wanted.predicate:
-        return PlannedFile(part, wanted.file, list(rows.leaves), _whole_row_groups(rows, wanted), rows.plan, True)
+def _planned_file(file: DataFile, query: SplitQuery, scan_file: ScanFile) -> PlannedFile:
+    part = SplitPart(stamp_file(file, scan_file.file), None, digest=footer_digest(scan_file.file))
+    rows = query.scan.file_reader(scan_file)
+    if not scan_file.predicate:
+        return PlannedFile(part, scan_file.file, list(rows.leaves), _whole_row_groups(rows, scan_file), rows.plan, True)
     plan = rows.plan()
     shown = {leaf.index for leaf in rows.leaves}
-    leaves = [*rows.leaves, *(leaf for leaf in wanted.predicate.leaves if leaf.index not in shown)]
-    return PlannedFile(part, wanted.file, leaves, [_planned_rows(group) for group in plan.left], lambda: plan, False)
+    leaves = [*rows.leaves, *(leaf for leaf in scan_file.predicate.leaves if leaf.index not in shown)]
+    return PlannedFile(part, scan_file.file, leaves, [_planned_rows(group) for group in plan.left], lambda: plan, False)
 
 
-def _whole_row_groups(rows: FileReader, wanted: ScanFile) -> list[PlannedRows]:
+def _whole_row_groups(rows: FileReader, scan_file: ScanFile) -> list[PlannedRows]:
     """Return the rows selected of each row group, with the bytes of its column chunks."""
-    slices = [part for part in wanted.slices if len(part)]
+    slices = [part for part in scan_file.slices if len(part)]
     starts, ends = rows.chunk_tables.byte_ranges([part.row_group for part in slices])
     sizes = (ends - starts).sum(axis=1).tolist()
     return [

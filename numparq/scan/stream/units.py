@@ -192,10 +192,10 @@ def add_filter_columns(
 ) -> tuple[list[Leaf], list[OutputType]]:
     """Return leaves and output types, followed by those of filter columns that are not projected."""
     shown = {leaf.index for leaf in leaves}
-    asked = [leaf for leaf in (predicate.leaves if predicate else ()) if leaf.index not in shown]
-    return [*leaves, *asked], [
+    others = [leaf for leaf in (predicate.leaves if predicate else ()) if leaf.index not in shown]
+    return [*leaves, *others], [
         *output_types,
-        *(schema_only_type(choose_output_type(leaf), may_be_null=True) for leaf in asked),
+        *(schema_only_type(choose_output_type(leaf), may_be_null=True) for leaf in others),
     ]
 
 
