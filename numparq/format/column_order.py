@@ -86,9 +86,7 @@ class ColumnOrder:
     @property
     def thrift_union(self) -> dict[str, dict[str, Any]]:
         """The ColumnOrder union for the footer."""
-        if self.kind == "int96":
-            return {"INT96_TIMESTAMP_ORDER": {}}
-        return {"IEEE_754_TOTAL_ORDER": {}} if self.total else {"TYPE_ORDER": {}}
+        return _INT96_UNION if self.kind == "int96" else _TOTAL_UNION if self.total else _TYPE_UNION
 
     def sort_key(self, value: bytes) -> Any:
         """Return a sort key of a PLAIN value.
@@ -99,6 +97,11 @@ class ColumnOrder:
 
 
 NO_ORDER = ColumnOrder("none")
+
+# Members of the ColumnOrder union, shared by all columns.
+_TYPE_UNION: dict[str, dict[str, Any]] = {"TYPE_ORDER": {}}
+_TOTAL_UNION: dict[str, dict[str, Any]] = {"IEEE_754_TOTAL_ORDER": {}}
+_INT96_UNION: dict[str, dict[str, Any]] = {"INT96_TIMESTAMP_ORDER": {}}
 
 _PHYSICAL = {
     BOOLEAN: ("boolean", 1),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from numparq.column.leaf_values import LeafValues
+from numparq.column.leaf_values import JoinableRows, LeafValues
 from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
 
@@ -85,16 +85,26 @@ def numpy_number_values(values: np.ndarray) -> ColumnValues:
 def masked_number_values(array: Any) -> ColumnValues:
     """Return the values of a nullable array (Int64, boolean, Float32, ...); a NaN that is not masked is a value."""
     values, mask = array._data, array._mask
-    arrow_type, convert = number_converter(values.dtype)
-    is_float = values.dtype.kind == "f"
+    arrow_type, convert = masked_number_converter(values.dtype)
+    joinable = JoinableRows(
+        (convert, values.dtype),
+        lambda start, stop: [(values[start:stop], mask[start:stop])],
+        lambda parts: convert(*map(np.concatenate, zip(*parts, strict=True))),
+    )
+    return ColumnValues(arrow_type, lambda start, stop: [convert(values[start:stop], mask[start:stop])], (), joinable)
 
-    def leaves(start: int, stop: int) -> list[LeafValues]:
-        part = values[start:stop]
-        leaf = LeafValues(float_bytes(part)) if is_float else convert(part)
-        leaf.validity = validity_bytes(~mask[start:stop])
-        return [leaf]
 
-    return ColumnValues(arrow_type, leaves)
+@lru_cache(maxsize=64)
+def masked_number_converter(dtype: np.dtype) -> tuple[ArrowType, Callable[[np.ndarray, np.ndarray], LeafValues]]:
+    """Return the Arrow type of a dtype, and a function from values and their mask (True at nulls) to leaf values."""
+    arrow_type, convert = number_converter(dtype)
+
+    def convert_masked(values: np.ndarray, mask: np.ndarray) -> LeafValues:
+        leaf = LeafValues(float_bytes(values)) if dtype.kind == "f" else convert(values)
+        leaf.validity = validity_bytes(~mask)
+        return leaf
+
+    return arrow_type, convert_masked
 
 
 def boolean_objects(values: np.ndarray) -> ColumnValues:

@@ -36,6 +36,23 @@ def test_few_calls_per_column_chunk(rows, columns, size, limit):
     assert count_calls(lambda: numparq.to_parquet(frame, row_group_size=size, threads=1)) < limit * chunks
 
 
+def test_nullable_columns_are_encoded_together():
+    """Also those without nulls, and with equal values of different masks."""
+    masked = pd.array([None if row % 3 == 0 else row for row in range(100)], dtype="Int64")
+    frame = pd.DataFrame(
+        {f"i{number}": masked if number % 2 else masked.fillna(number) for number in range(60)}
+        | {f"x{number}": pd.array([number, None, np.nan] * 33 + [None], dtype="Float32") for number in range(3)}
+        | {f"b{number}": pd.array([True, None, False, None] * 25, dtype="boolean") for number in range(3)}
+    )
+    numparq.to_parquet(frame, threads=1)
+    assert count_calls(lambda: numparq.to_parquet(frame, threads=1)) < 140 * frame.shape[1]
+    written = numparq.read_parquet(numparq.to_parquet(frame), dtype_backend="numpy_nullable")
+    pd.testing.assert_frame_equal(written, frame)
+    for name in frame:
+        alone = numparq.read_parquet(numparq.to_parquet(frame[[name]]), dtype_backend="numpy_nullable")
+        pd.testing.assert_frame_equal(alone, written[[name]])
+
+
 def test_equal_to_row_groups_written_one_by_one():
     frame = pd.DataFrame(
         {
