@@ -29,6 +29,7 @@ __all__ = [
 
 # Classes whose objects are lists, at any depth.
 LIST_CLASSES = (list, tuple, set, frozenset, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
+_NEVER_NULL = {bool, int, str, bytes, list, tuple, dict, set, frozenset, np.ndarray}  # pd.isna asks each object
 _TYPED = "biufMm"  # kinds of NumPy dtypes kept as arrays
 _DTYPE, _DIMENSIONS = attrgetter("dtype"), attrgetter("ndim")
 
@@ -46,6 +47,8 @@ def nested_from_objects(values: np.ndarray, field: ArrowField, path: tuple[str, 
 
 def null_mask(values: np.ndarray) -> np.ndarray:
     """Return a bool mask of the nulls: None, NaN, NaT and NA."""
+    if values.dtype.kind == "O" and _NEVER_NULL.issuperset(distinct_classes(values)):
+        return np.zeros(len(values), bool)
     return np.asarray(pd.isna(values))
 
 
