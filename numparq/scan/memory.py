@@ -40,7 +40,7 @@ __all__ = [
 # Bytes of a Python object by the column's `finish`: pointer and object header. Interned objects (small integers) are
 # counted too, since their number is unknown.
 _OBJECTS = {
-    "decimals": 8 + 104,
+    "decimals": 8 + 112,
     "dates": 8 + 32,
     "times": 8 + 40,
     "uuids": 8 + 112,

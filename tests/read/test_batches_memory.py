@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -16,22 +19,30 @@ import numparq
 # how many bytes the process's peak memory exceeded its memory before that read. Writing "5" to clear_refs resets the
 # peak; only Linux has this file.
 SCRIPT = """
-import gc, sys
+import gc, json, os, sys
 import numparq
+from numparq.dataset import split_table
 
 def memory(key):
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith(key)) << 10
 
-def read(path):
-    rows = 0
-    with numparq.ParquetFile(path) as file:
-        batches = file.iter_batches(memory_limit=limit, include=include)
-        for batch in batches if how == "frames" else batches.reader():
-            rows += len(batch)
-    return rows
+def batches(path):
+    if how == "splits":
+        table = split_table(path, **options)
+        for split in table.splits:
+            yield from table.frames(split, memory_limit=limit)
+        return
+    file = numparq.Dataset(path) if os.path.isdir(path) else numparq.ParquetFile(path)
+    found = file.iter_batches(memory_limit=limit, **options)
+    yield from found if how == "frames" else found.reader()
 
-small, large, limit, how, include = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5:]
+def read(path):
+    if how == "read":
+        return len(numparq.read_parquet(path, memory_limit=limit, **options))
+    return sum(map(len, batches(path)))
+
+small, large, limit, how, options = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], json.loads(sys.argv[5])
 read(small)
 gc.collect()
 with open("/proc/self/clear_refs", "w") as file:
@@ -64,9 +75,9 @@ def write_file(path, rows: int, groups: int, **options) -> str:
     return str(path)
 
 
-def measure_growth(folder, large: str, limit: int, how: str, *include: str) -> tuple[int, int]:
-    small = write_file(folder / "small.parquet", 30_000, 3)
-    command = [sys.executable, "-c", SCRIPT, small, large, str(limit), how, *include]
+def measure_growth(folder, large: str, limit: int, how: str, small: str = "", **options) -> tuple[int, int]:
+    small = small or write_file(folder / "small.parquet", 30_000, 3)
+    command = [sys.executable, "-c", SCRIPT, small, large, str(limit), how, json.dumps(options)]
     done = subprocess.run(command, capture_output=True, text=True)
     if "clear_refs" in done.stderr:
         pytest.skip("this system cannot reset the peak memory of a process")
@@ -92,7 +103,7 @@ def test_virtual_columns_count(tmp_path, how):
     large = str(tmp_path / "large.parquet")
     rows = 4_000_000
     pq.write_table(pa.table({"a": np.zeros(rows, np.int8)}), large, row_group_size=rows)
-    found, grown = measure_growth(tmp_path, large, 32 << 20, how, "row_number", "row_group", "file")
+    found, grown = measure_growth(tmp_path, large, 32 << 20, how, include=["row_number", "row_group", "file"])
     assert found == rows
     assert grown < 32 << 20
 
@@ -130,3 +141,118 @@ def test_peak_with_twenty_times_the_limit(tmp_path, groups, how):
     rows, grown = measure_growth(tmp_path, large, 32 << 20, how)
     assert rows == 10_000_000
     assert grown < 32 << 20
+
+
+# --- many shapes ------------------------------------------------------------------------------------------------------
+
+# What memory_limit does not count (docs/batches.md): footers and page locations, a damaged column chunk, and what
+# pyarrow's memory pool retains.
+UNCOUNTED = 10 << 20
+
+
+def long_name(folder, scale: int) -> str:
+    return write_table(folder, "n" * 200, pa.table({"a": np.zeros(60_000 * scale, np.int8)}))
+
+
+def repeated_strings(folder, scale: int) -> str:
+    texts = pa.array([f"{number:05}" * 200 for number in range(50)])
+    rows = 6000 * scale
+    codes = np.random.default_rng(0).integers(0, 50, rows)
+    return write_table(folder, "repeated", pa.table({"a": np.arange(rows), "s": texts.take(pa.array(codes))}))
+
+
+def wide(folder, scale: int) -> str:
+    values = np.random.default_rng(0).random(50 * scale)
+    return write_table(folder, "wide", pa.table({f"c{number}": values + number for number in range(600)}), 25 * scale)
+
+
+def nested(folder, scale: int) -> str:
+    rows = 10_000 * scale
+    offsets = np.arange(0, 4 * rows + 1, 4, dtype=np.int32)
+    columns = [pa.ListArray.from_arrays(offsets, values) for values in (numbers(4 * rows), numbers(4 * rows, str))]
+    return write_table(folder, "nested", pa.table(columns, names=["l", "s"]), rows // 4)
+
+
+def numbers(count: int, dtype=np.int64) -> pa.Array:
+    values = pa.chunked_array([pa.array(np.arange(count).astype(dtype))])
+    return values.combine_chunks() if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
+
+
+def decimals(folder, scale: int) -> str:
+    values = [Decimal(number) / 100 for number in range(20_000 * scale)]
+    return write_table(folder, "decimals", pa.table({"d": pa.array(values, pa.decimal128(20, 2))}))
+
+
+def mixed(folder, scale: int) -> str:
+    return write_table(folder, "mixed", table(30_000 * scale), 10_000 * scale)
+
+
+def damaged(folder, scale: int) -> str:
+    path = write_table(folder, "damaged", table(30_000 * scale), 10_000 * scale, write_page_checksum=True)
+    chunk = pq.ParquetFile(path).metadata.row_group(1).column(1)
+    with open(path, "r+b") as file:
+        file.seek(chunk.data_page_offset + chunk.total_compressed_size // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 255]))
+    return path
+
+
+def many_files(folder, scale: int) -> str:
+    for number in range(3 * scale):
+        write_table(folder / "many", f"{number:04}", table(10_000, number))
+    return str(folder / "many")
+
+
+def write_table(folder, name: str, data: pa.Table, row_group_size: int | None = None, **options) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = str(folder / f"{name}.parquet")
+    pq.write_table(data, path, row_group_size=row_group_size or len(data), **options)
+    return path
+
+
+MEMORY_CASES = {
+    "long file names": (long_name, "frames", {"include": ["file"]}),
+    "long file names, arrow": (long_name, "arrow", {"include": ["file", "row_number"]}),
+    "repeated strings": (repeated_strings, "frames", {}),
+    "repeated strings, arrow": (repeated_strings, "arrow", {}),
+    "repeated strings, filtered": (repeated_strings, "frames", {"filters": "a > 100"}),
+    "wide": (wide, "frames", {}),
+    "wide, filtered": (wide, "arrow", {"filters": "c5 > 5.1"}),
+    "nested": (nested, "frames", {}),
+    "nested, arrow": (nested, "arrow", {}),
+    "explode": (nested, "frames", {"columns": ["l"], "explode": "l"}),
+    "explode, arrow": (nested, "arrow", {"columns": ["s"], "explode": "s"}),
+    "decimals": (decimals, "frames", {}),
+    "decimals, read": (decimals, "read", {}),
+    "mixed": (mixed, "frames", {}),
+    "mixed, 1000 rows": (mixed, "frames", {"batch_rows": 1000}),
+    "mixed, nullable": (mixed, "frames", {"dtype_backend": "numpy_nullable"}),
+    "mixed, read": (mixed, "read", {"filters": "c < 500"}),
+    "mixed, skip": (mixed, "frames", {"on_error": "skip", "filters": "c < 500"}),
+    "damaged": (damaged, "frames", {"on_error": "skip"}),
+    "many files": (many_files, "frames", {}),
+    "many files, arrow": (many_files, "arrow", {"include": ["file"]}),
+    "many files, skip": (many_files, "frames", {"on_error": "skip", "filters": "c < 500"}),
+    "splits": (mixed, "splits", {}),
+    "splits of many files": (many_files, "splits", {}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEMORY_CASES)
+def test_peak_by_shape(tmp_path, name):
+    """Decoded, the data is several times larger than the limits; a read that is refused takes nothing."""
+    write, how, options = MEMORY_CASES[name]
+    small, large = write(tmp_path / "small", 1), write(tmp_path / "large", 60)
+    for limit in (16 << 20, 64 << 20, 256 << 20):
+        if how == "read":
+            try:
+                rows, grown = measure_growth(tmp_path, large, limit, how, small, **options)
+            except AssertionError as error:
+                assert "LimitError" in str(error)
+                continue
+        else:
+            rows, grown = measure_growth(tmp_path, large, limit, how, small, **options)
+        assert rows > 0
+        assert grown < limit + UNCOUNTED, f"limit {limit >> 20} MiB, grown {grown >> 20} MiB"

@@ -19,13 +19,15 @@ from support.files.edited_footers import write_with_footer
 from support.files.page_damage import edit_footer
 
 
-@pytest.fixture(params=["in memory", "on disk"])
+@pytest.fixture(params=["in memory", "on disk", "without tails"])
 def place(request, monkeypatch):
-    """Have small files read whole, or as larger ones."""
-    if request.param == "on disk":
+    """Have small files read whole, or as larger ones, or as those of many whose tails are not held."""
+    if request.param == "without tails":
+        monkeypatch.setattr(open_files, "MAX_LOCAL_TAIL_BYTES", 0)
+    if request.param != "in memory":
         monkeypatch.setattr(open_files, "open_small_files", lambda paths, names, most: [None] * len(paths))
         monkeypatch.setattr(open_files, "MIN_TAIL_BYTES", 8)
-        monkeypatch.setattr(open_files, "MAX_LOCAL_TAIL_BYTES", 8)
+        monkeypatch.setattr(open_files, "MAX_SMALL_FILE_BYTES", 8)
 
 
 def make_frame(seed: int, rows: int = 50) -> pd.DataFrame:

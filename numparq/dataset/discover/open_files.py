@@ -32,7 +32,9 @@ __all__ = ["open_files", "open_files_unless_empty"]
 # Smaller remote files are fetched whole with their footer: another request takes longer than the bytes.
 WHOLE_FILE_BYTES = 1 << 20
 # Memory limit for the tails of all files; each file keeps at least MIN_TAIL_BYTES.
-MAX_TAIL_BYTES, MAX_LOCAL_TAIL_BYTES = 256 << 20, 64 << 20
+MAX_TAIL_BYTES = 256 << 20
+# Memory limits for local files that are read whole, and for the tails of others, which are read once more at need.
+MAX_SMALL_FILE_BYTES, MAX_LOCAL_TAIL_BYTES = 64 << 20, 4 << 20
 MIN_TAIL_BYTES = 8 << 10
 # Limits of one fetch call: files, and bytes.
 _MANY, _MANY_BYTES = 256, 64 << 20
@@ -96,14 +98,17 @@ def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:
 
 def _local(files: Sequence[DataFile]) -> Generator[Source, None, None]:
     """Open local files: small ones are read whole, the tails of others on demand."""
-    share = min(max(MAX_LOCAL_TAIL_BYTES // max(len(files), 1), MIN_TAIL_BYTES), TAIL_BYTES)
+    share = min(max(MAX_SMALL_FILE_BYTES // max(len(files), 1), MIN_TAIL_BYTES), TAIL_BYTES)
+    room = MAX_LOCAL_TAIL_BYTES
     small = open_small_files([file.path for file in files], [file.name for file in files], share)
     for file, source in zip(files, small, strict=True):
         if source is not None:
             yield source
         else:
             large = PooledFileSource(file.path, file.name)
-            yield TailSource(large, min(large.size, share))
+            length = min(large.size, share)
+            room -= length
+            yield TailSource(large, length) if room >= 0 else large
 
 
 # --- remote files -----------------------------------------------------------------------------------------------------

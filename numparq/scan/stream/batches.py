@@ -225,7 +225,7 @@ def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bo
     first: pd.DataFrame | None = None
     shown = 0
     for frame in frames:
-        first = frame.iloc[:0] if first is None else _check_dtypes(frame, first)
+        first = _without_rows(frame) if first is None else _check_dtypes(frame, first)
         if rest and not (rest.has_same_dtypes(frame) and (is_exact or rest.num_rows + len(frame) <= batch_rows)):
             shown += 1
             yield rest.take()
@@ -287,6 +287,11 @@ def _dtypes(frame: pd.DataFrame) -> list[Any]:
     """Return the dtypes of columns and index."""
     index = frame.index
     return [*frame.dtypes, *(index.dtypes if index.nlevels > 1 else [index.dtype])]
+
+
+def _without_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of the same columns and dtypes; a slice would keep the memory of all rows."""
+    return frame.take([]) if len(frame) else frame
 
 
 def _check_dtypes(frame: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from numparq.dataset.discover.open_files import open_files, open_files_unless_em
 from numparq.errors import InvalidFileError
 from numparq.io import file_pool
 from numparq.io.file_pool import FilePool, PooledFileSource
+from numparq.io.tail_source import TailSource
 
 FRAME = pd.DataFrame({"x": np.arange(1000), "y": np.random.default_rng(1).random(1000)})
 DATA = to_parquet(FRAME, row_group_size=100)
@@ -366,13 +367,25 @@ def test_damaged_local_file_is_named_and_others_closed(folder, monkeypatch):
 
 
 def test_tails_of_very_many_files_are_shorter(folder, monkeypatch):
-    monkeypatch.setattr(discover_open_files, "MAX_LOCAL_TAIL_BYTES", 0)
+    monkeypatch.setattr(discover_open_files, "MAX_SMALL_FILE_BYTES", 0)
     monkeypatch.setattr(discover_open_files, "MIN_TAIL_BYTES", 20)
     listing = list_files(folder)
     files = open_files(listing, listing.files[3:5])
     assert [len(file.tail) for file in files] == [20, 20]
     assert files[0].num_rows == 1000
     assert files[0].source.name == str(folder / "03.parquet")
+    for file in files:
+        file.close()
+
+
+def test_few_tails_are_held(folder, monkeypatch):
+    monkeypatch.setattr(discover_open_files, "open_small_files", lambda paths, names, most: [None] * len(paths))
+    sizes = [os.path.getsize(folder / f"{number:02}.parquet") for number in range(3)]
+    monkeypatch.setattr(discover_open_files, "MAX_LOCAL_TAIL_BYTES", sum(sizes[:2]))
+    listing = list_files(folder)
+    files = open_files(listing, listing.files)
+    assert [isinstance(file.source, TailSource) for file in files] == [True] * 2 + [False] * (len(files) - 2)
+    assert [file.num_rows for file in files] == [1000] * len(files)
     for file in files:
         file.close()
 
