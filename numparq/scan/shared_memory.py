@@ -43,38 +43,41 @@ class SharedMemory:
         self.layout = layout
         self.leaves = leaves
         self.lock = Lock()
-        self.files = [FileMemory(self, reader, first) for reader, first in zip(readers, starts, strict=False)]
+        self._readers, self._starts = readers, starts
 
     def decode(self, run_each: Callable[[Iterable[Any], Callable[[Any], None]], None]) -> list[DecodedColumn]:
         """Decode all files, and leaves whose type a later file has changed once more; return the projected leaves."""
-        while outdated := [file for file in self.files if file.is_outdated]:
+        # No attribute: a cycle of references would keep the memory of earlier units until Python looks for cycles.
+        files = [FileMemory(self, reader, first) for reader, first in zip(self._readers, self._starts, strict=False)]
+        while outdated := [file for file in files if file.is_outdated]:
             run_each(outdated, FileMemory.decode)
         columns = []
         for leaf, target in enumerate(self.layout.targets):
             column = DecodedColumn(self.layout.values[leaf], self.layout.validity[leaf])
-            for file in self.files:
+            for file in files:
                 if leaf in file.columns:
                     column.null_count += file.columns[leaf].null_count
                     column.arrays.extend(file.columns[leaf].arrays)
             columns.append(column)
             if target.storage == "dictionary":
-                self.layout.targets[leaf] = self._merge_category_order(leaf, target)
+                self.layout.targets[leaf] = _merge_category_order(files, leaf, target)
         return columns
-
-    def _merge_category_order(self, leaf: int, output_type: OutputType) -> OutputType:
-        """Keep the order of a Categorical only if the files agree on it."""
-        firsts = []
-        for file in self.files:
-            if leaf in file.columns:
-                rows = [0, *accumulate(file.reader.counts[:-1])]
-                firsts += [array.dictionary for array in _arrays_at(file.columns[leaf].arrays, rows)]
-        return keep_order_if_common(output_type, firsts)
 
     def change_type(self, leaf: int, old: OutputType, new: OutputType) -> None:
         """Change a leaf's output type, unless another file has already done so."""
         with self.lock:
             if self.layout.targets[leaf] is old:
                 self.layout.reallocate(leaf, new)
+
+
+def _merge_category_order(files: Sequence[FileMemory], leaf: int, output_type: OutputType) -> OutputType:
+    """Keep the order of a Categorical only if the files agree on it."""
+    firsts = []
+    for file in files:
+        if leaf in file.columns:
+            rows = [0, *accumulate(file.reader.counts[:-1])]
+            firsts += [array.dictionary for array in _arrays_at(file.columns[leaf].arrays, rows)]
+    return keep_order_if_common(output_type, firsts)
 
 
 def _arrays_at(arrays: Sequence[Any], rows: Sequence[int]) -> list[DictionaryArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ import pytest
 
 import numparq
 from numparq import col
+from numparq.column.buffers import DecodedColumn
 from numparq.scan import joined_files
+from numparq.scan.shared_memory import FileMemory, SharedMemory
+from numparq.to_pandas.frame import BlockLayout
 from support.files.edited_footers import write_with_footer
 
 BIG = (1 << 53) + 1
@@ -140,3 +144,20 @@ def test_many_files_read_like_pandas(tmp_path):
             given = {} if backend is None else {"dtype_backend": backend}
             expected = pd.read_parquet(tmp_path, engine="pyarrow", **given)
             pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path, **given), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"filters": "a >= 0"}, {"on_error": "skip"}, {"categories": ["s"]}])
+def test_memory_is_freed_without_garbage_collection(tmp_path, options):
+    """A cycle of references would keep the memory of earlier batches beyond `memory_limit`."""
+    write_files(tmp_path, [pa.table({"a": [1, 2], "s": ["x", "y"]}), pa.table({"a": [3, None], "s": ["x", "z"]})])
+    numparq.read_parquet(tmp_path, **options)
+    gc.collect()
+    gc.disable()
+    try:
+        numparq.read_parquet(tmp_path, **options)
+        for _ in numparq.Dataset(tmp_path).iter_batches(batch_rows=1, **options):
+            pass
+        kinds = SharedMemory, FileMemory, BlockLayout, DecodedColumn
+        assert not [one for one in gc.get_objects() if isinstance(one, kinds)]
+    finally:
+        gc.enable()
