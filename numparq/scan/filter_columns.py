@@ -69,7 +69,7 @@ def stored_output_type(leaf: Leaf) -> OutputType:
 
 @dataclass
 class FilterBuffers:
-    """Memory that filter columns are decoded to: the thread's scratch, reused for each row group."""
+    """Memory that filter columns are decoded to: the thread's scratch, reused for each batch of row groups."""
 
     num_rows: int
     targets: list[OutputType]
@@ -156,17 +156,18 @@ class FilterColumns:
         self._leaves = leaves
 
     def match(
-        self, step: Expression, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int], num_projected: int
+        self, step: Expression, selections: list[RowSelection], positions: Sequence[int], num_projected: int
     ) -> FilterMatches:
-        """Return which rows (at least one) match a predicate of the columns at `positions`, and their values.
+        """Return which rows match a predicate of the columns at `positions`, and their values.
 
-        The first `num_projected` leaves are projected.
+        Several selections, whose output rows follow one another, need flat columns. The first `num_projected` leaves
+        are projected.
         """
         first, string_job = positions[0], None
         leaf = self._leaves[first]
-        if len(positions) == 1 and leaf.physical == BYTE_ARRAY and not leaf.is_nested:
+        if len(positions) == len(selections) == 1 and leaf.physical == BYTE_ARRAY and not leaf.is_nested:
             string_job = partial(StringMatchJob, match=partial(_match_strings, step, leaf, first < num_projected))
-        found = self._decode(group, rows, positions, string_job)
+        found = self._decode(selections, positions, string_job)
         pieces = found[first].arrays
         if pieces and isinstance(pieces[0], _MatchedStrings):
             answers = np.concatenate([piece.answers for piece in pieces])
@@ -176,30 +177,35 @@ class FilterColumns:
         values = {}
         for place, column in found.items():
             values[self._leaves[place].index] = column_vector(self._leaves[place], column)
-        return FilterMatches(evaluate(step, values, rows.count), values, {})
+        last = selections[-1]
+        return FilterMatches(evaluate(step, values, last.out + last.row_ranges.count), values, {})
 
     def decode(self, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int]) -> dict[int, ColumnVector]:
         """Decode rows (at least one) of the columns at `positions`; return vectors by leaf ordinal.
 
         The vectors are views of this thread's scratch, valid until it decodes again.
         """
-        found = self._decode(group, rows, positions, None)
+        found = self._decode([RowSelection(group.ordinal, rows, 0, group.chunks)], positions, None)
         return {self._leaves[place].index: column_vector(self._leaves[place], found[place]) for place in found}
 
     def _decode(
         self,
-        group: RowGroupPlan,
-        rows: RowRanges,
+        selections: list[RowSelection],
         positions: Sequence[int],
         string_job: Callable[..., DecodeJob] | None,
     ) -> dict[int, DecodedColumn]:
-        memory = FilterBuffers.allocate(self._leaves, rows.count, self._context.local.get())
+        last = selections[-1]
+        num_rows = last.out + last.row_ranges.count
+        memory = FilterBuffers.allocate(self._leaves, num_rows, self._context.local.get())
         for place in positions:
-            memory.reallocate(place, self._output_type(place, group.ordinal))
+            is_coded = len(selections) == 1  # several dictionaries would have to become one
+            target = self._output_type(place, last.row_group) if is_coded else plain_output_type(self._leaves[place])
+            memory.reallocate(place, target)
         context, tables, leaves = self._context, self._tables, self._leaves
-        selected = RowSlices.of_selections([RowSelection(group.ordinal, rows, 0, group.chunks)])
-        if rows.count == group.num_rows:
-            selected = RowSlices.single(group.ordinal, 0, group.num_rows)
+        if len(selections) == 1 and num_rows == last.chunk_pages[0].num_rows:
+            selected = RowSlices.single(last.row_group, 0, num_rows)
+        else:
+            selected = RowSlices.of_selections(selections)
         maker = _SinglePieceJobMaker(context, tables, leaves, memory)
         maker.string_job = string_job or maker.string_job
         return decode_columns(maker, memory, partial(iter, [selected]), positions)

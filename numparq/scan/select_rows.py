@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from itertools import compress
 from operator import attrgetter
 
 import numpy as np
@@ -79,8 +80,7 @@ class RowSelectionBuilder:
             row_groups = [*dict.fromkeys(map(_row_group_of, slices))]
             candidates, fully_matched = planner.match_row_groups(row_groups, bound)
             if len(candidates) < len(row_groups):
-                left = {*candidates}
-                slices = [part for part in slices if part.row_group in left]
+                slices = [*compress(slices, map({*candidates}.__contains__, map(_row_group_of, slices)))]
         plan = planner.plan_rows(_row_ranges(slices))
         if bound is not None:
             planner.prune_by_indexes(plan, bound, fully_matched)

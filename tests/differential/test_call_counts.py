@@ -14,9 +14,9 @@ TESTS = Path(__file__).parents[1]
 CEILINGS = {
     "column": 145,
     "all columns": 284,
-    "filter": 336,
-    "range": 383,
-    "isin": 482,
+    "filter": 334,
+    "range": 381,
+    "isin": 452,
     "look-up": 455,
     "row range": 240,
     "200 row groups": 158,

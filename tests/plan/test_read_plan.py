@@ -60,6 +60,12 @@ def test_cuts_by_statistics_and_column_index():
     assert narrow(plan, {0: RowRanges([(12, 13)])}).cuts[-1] == PlanCut("rows", "", 9, 200)
 
 
+def test_one_row_is_pruned():
+    plan = narrow(WHOLE, {0: RowRanges([(0, 29)]), 1: RowRanges([(1, 2)])})
+    assert [group.rows.count for group in plan.left] == [29, 1]
+    assert plan.cuts == (PlanCut("rows", "", 30, 0),)
+
+
 def test_offset_index_added_after_rows_are_narrowed():
     late = with_offset_indexes(narrow(WHOLE, {0: RowRanges([(12, 13)]), 1: RowRanges()}), {(0, 0): A0, (0, 1): B0})
     assert late.cuts == (PlanCut("rows", "", 59, 600), PlanCut("offset index", "pages without selected rows", 0, 496))

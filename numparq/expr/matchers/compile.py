@@ -24,18 +24,15 @@ def match_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
 
     The column's codes and validity are ignored; the mask's validity counts.
     """
-    if not predicate.matcher:
-        predicate.matcher.append(_compile(predicate))  # a race of threads compiles twice, harmlessly
+    if not predicate.matcher:  # a race of threads compiles twice, harmlessly
+        if isinstance(predicate, BloomPredicate):
+            matcher = _members(predicate)
+        elif predicate.pattern is not None:
+            matcher = _pattern(predicate)
+        else:
+            matcher = _COMPILERS[predicate.domain.kind](predicate)
+        predicate.matcher.append(matcher)
     predicate.matcher[0](column, mask)
-
-
-def _compile(predicate: ValuePredicate | BloomPredicate) -> Matcher:
-    if isinstance(predicate, BloomPredicate):
-        return _members(predicate)
-    if predicate.pattern is not None:
-        likes, domain = LikeMatcher(predicate.pattern, predicate.negated), predicate.domain
-        return lambda column, into: likes.match(as_byte_strings(domain, column), into)
-    return _COMPILERS[predicate.domain.kind](predicate)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -93,6 +90,12 @@ def as_byte_strings(domain: KeyDomain, column: ColumnVector) -> ByteStrings:
     if column.offsets is not None:
         return ByteStrings.from_offsets(column.values, column.offsets)
     return ByteStrings.from_fixed_width(column.values, domain.width)
+
+
+def _pattern(predicate: ValuePredicate) -> Matcher:
+    assert predicate.pattern is not None
+    likes, domain = LikeMatcher(predicate.pattern, predicate.negated), predicate.domain
+    return lambda column, into: likes.match(as_byte_strings(domain, column), into)
 
 
 def _bytes(predicate: ValuePredicate) -> Matcher:
