@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import filterfalse
 
 import numpy as np
 
-from numparq.column.jobs.slice import DictionaryJob
+from numparq.column.jobs.byte_array_sink import ByteArraySink
+from numparq.column.jobs.codes_sink import CodesSink
+from numparq.column.jobs.task import DecodeTask
 from numparq.column.read.chunk_table import ChunkTables, chunk_template
 from numparq.column.read.context import ReadContext
 from numparq.column.read.dictionary import EMPTY_DICTIONARY
+from numparq.column.read.page_sources import ScannedPages
 from numparq.column.read.row_selection import RowSlices
 from numparq.errors import ParquetError
 from numparq.expr.matchers.vectors import ColumnVector
@@ -110,14 +113,14 @@ def decode_dictionary(
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with WorkerPool(1) as crew:
         context = ReadContext(ModuleReader(BytesSource(memoryview(data))), [leaf.name], crew, True)  # type: ignore[arg-type]
-        job = DictionaryJob(context, [row_group], [0], table, False, utf8=False, size_hint=0)
+        sink = CodesSink(False, partial(ByteArraySink, False, 0))
         try:
-            job()
+            DecodeTask(context, [row_group], [0], ScannedPages(context.reader, table), sink)()
         except ParquetError:
             return None
         finally:
             context.close()
-    found = job.arrays[0].dictionary
+    found = sink.arrays[0].dictionary
     if found is EMPTY_DICTIONARY:  # no dictionary page: the chunk may hold any value
         return None
     values = found.data[: int(found.offsets[-1])].view(_DTYPES[leaf.physical])

@@ -171,7 +171,7 @@ class FileReader:
         quirks = page_quirks(self.file.footer.created_by)
         is_counted = progress is not None and progress.is_shown
         self._progress = ProgressShare(progress, self._num_chunk_bytes()) if progress and is_counted else None
-        self.context: ReadContext = self.policy.context(
+        self.context = ReadContext(
             self.file.reader,
             self.chunk_tables.names,
             pool,
@@ -236,8 +236,8 @@ class FileReader:
         try:
             if self.predicate is None:
                 self.file.check_unchanged()
-            # The policy's scheduler and context are of one kind.
-            scheduler = self.policy.job_maker(self.context, self.chunk_tables, self.leaves, memory, slices)  # type: ignore[arg-type]
+            # The policy's scheduler and chunk tables are of one kind.
+            scheduler = self.policy.scheduler(self.context, self.chunk_tables, self.leaves, memory)  # type: ignore[arg-type]
             rounds = self._prefetched_rounds(slices) if self._prefetcher.is_remote else partial(iter, [slices])
             columns = decode_columns(scheduler, memory, rounds, positions)
             for at, column in columns.items():

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from numparq.column.jobs.job import DecodeJob
 from numparq.column.jobs.predicate_cache import CachedBinary, CachedFixed
-from numparq.column.jobs.schedule import decode_columns
-from numparq.column.jobs.schedule_selection import SelectionScheduler
-from numparq.column.jobs.slice import StringMatchJob
+from numparq.column.jobs.schedule import TaskScheduler, decode_columns
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
@@ -67,25 +64,20 @@ def stored_output_type(leaf: Leaf) -> OutputType:
     return OutputType("fixed", dtype=np.dtype(fixed), **common)
 
 
-@dataclass
 class FilterBuffers:
     """Memory that filter columns are decoded to: the thread's scratch, reused for each batch of row groups."""
 
-    num_rows: int
-    targets: list[OutputType]
-    values: list[np.ndarray | None]
-    validity: list[np.ndarray | None]
-    blocks: list[np.ndarray]
-    block_of: list[int | None]
-    row_of: list[int | None]
-    scratch: Scratch
-    leaves: Sequence[Leaf]
-
-    @classmethod
-    def allocate(cls, leaves: Sequence[Leaf], num_rows: int, scratch: Scratch) -> FilterBuffers:
-        """Return buffers of leaves that have no output type yet."""
+    def __init__(self, leaves: Sequence[Leaf], num_rows: int, scratch: Scratch) -> None:
         nothing: list[Any] = [None] * len(leaves)
-        return cls(num_rows, nothing.copy(), nothing.copy(), nothing.copy(), [], nothing, nothing, scratch, leaves)
+        self.num_rows = num_rows
+        self.targets: list[OutputType] = nothing.copy()
+        self.values: list[np.ndarray | None] = nothing.copy()
+        self.validity: list[np.ndarray | None] = nothing.copy()
+        self.blocks: list[np.ndarray] = []
+        self.block_of: list[int | None] = nothing
+        self.row_of: list[int | None] = nothing
+        self._scratch = scratch
+        self._leaves = leaves
 
     def reallocate(self, position: int, target: OutputType) -> None:
         """Set a column's output type; allocate buffers for flat columns of fixed storage.
@@ -95,24 +87,17 @@ class FilterBuffers:
         self.targets[position] = target
         if target.array_kind == _INT96_OUT_OF_RANGE:
             message = "the column cannot be filtered: it has INT96 values outside the range of timestamps"
-            raise UnsupportedError(message, column=self.leaves[position].name)
+            raise UnsupportedError(message, column=self._leaves[position].name)
         if target.storage == "fixed" and target.dtype is not None and not target.nested:
             size = self.num_rows * target.dtype.itemsize
-            self.values[position] = self.scratch.buffer(f"asked {position}", size)[:size].view(target.dtype)
-            self.validity[position] = self.scratch.buffer(f"asked validity {position}", self.num_rows)[: self.num_rows]
+            self.values[position] = self._scratch.buffer(f"asked {position}", size)[:size].view(target.dtype)
+            self.validity[position] = self._scratch.buffer(f"asked validity {position}", self.num_rows)[: self.num_rows]
 
 
 def plain_output_type(leaf: Leaf) -> OutputType:
     """Return the output type of a filter column without dictionary codes."""
     target = stored_output_type(leaf)
     return target if target.storage != "dictionary" else replace(target, storage="binary", dtype=None)
-
-
-class _SinglePieceJobMaker(SelectionScheduler):
-    """Job scheduler that decodes the strings or nested values of a row group into one array."""
-
-    def _num_splits(self, column: int, rows: RowSelection, parts: int) -> int:
-        return super()._num_splits(column, rows, parts) if self._memory.values[column] is not None else 1
 
 
 class _MatchedStrings(NamedTuple):
@@ -163,11 +148,11 @@ class FilterColumns:
         Several selections, whose output rows follow one another, need flat columns. The first `num_projected` leaves
         are projected.
         """
-        first, string_job = positions[0], None
+        first, match = positions[0], None
         leaf = self._leaves[first]
         if len(positions) == len(selections) == 1 and leaf.physical == BYTE_ARRAY and not leaf.is_nested:
-            string_job = partial(StringMatchJob, match=partial(_match_strings, step, leaf, first < num_projected))
-        found = self._decode(selections, positions, string_job)
+            match = partial(_match_strings, step, leaf, first < num_projected)
+        found = self._decode(selections, positions, match)
         pieces = found[first].arrays
         if pieces and isinstance(pieces[0], _MatchedStrings):
             answers = np.concatenate([piece.answers for piece in pieces])
@@ -192,11 +177,11 @@ class FilterColumns:
         self,
         selections: list[RowSelection],
         positions: Sequence[int],
-        string_job: Callable[..., DecodeJob] | None,
+        match: Callable[[BinaryArray], _MatchedStrings] | None,
     ) -> dict[int, DecodedColumn]:
         last = selections[-1]
         num_rows = last.out + last.row_ranges.count
-        memory = FilterBuffers.allocate(self._leaves, num_rows, self._context.local.get())
+        memory = FilterBuffers(self._leaves, num_rows, self._context.local.get())
         for place in positions:
             is_coded = len(selections) == 1  # several dictionaries would have to become one
             target = self._output_type(place, last.row_group) if is_coded else plain_output_type(self._leaves[place])
@@ -206,9 +191,9 @@ class FilterColumns:
             selected = RowSlices.single(last.row_group, 0, num_rows)
         else:
             selected = RowSlices.of_selections(selections)
-        maker = _SinglePieceJobMaker(context, tables, leaves, memory)
-        maker.string_job = string_job or maker.string_job
-        return decode_columns(maker, memory, partial(iter, [selected]), positions)
+        scheduler = TaskScheduler(context, tables, leaves, memory)
+        scheduler.match, scheduler.splits_arrays = match, False
+        return decode_columns(scheduler, memory, partial(iter, [selected]), positions)
 
     def _output_type(self, position: int, row_group: int) -> OutputType:
         """Return a column's output type: dictionary codes only if the column chunk has a dictionary."""

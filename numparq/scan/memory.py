@@ -12,7 +12,7 @@ import numpy as np
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.decompress import BATCH_BYTES
-from numparq.column.read.page_walk import WINDOW_BYTES
+from numparq.column.read.page_sources import WINDOW_BYTES
 from numparq.errors import LimitError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf

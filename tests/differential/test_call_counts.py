@@ -12,15 +12,15 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 CEILINGS = {
-    "column": 145,
-    "all columns": 284,
-    "filter": 334,
-    "range": 381,
+    "column": 142,
+    "all columns": 278,
+    "filter": 329,
+    "range": 376,
     "isin": 452,
-    "look-up": 455,
-    "row range": 240,
-    "200 row groups": 158,
-    "100 small files": 4400,
+    "look-up": 453,
+    "row range": 237,
+    "200 row groups": 156,
+    "100 small files": 4280,
 }
 
 

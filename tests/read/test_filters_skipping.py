@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from numparq import Coalescing, ParquetFile, col, read_parquet, to_parquet
-from numparq.column.read import page_walk as column_pages
+from numparq.column.read import page_sources as column_pages
 from support.compare import write_by_pyarrow
 from support.files.forged_metadata import forge
 from support.filters.keyed_file import DATA, FRAME, OPTIONS, filtered_frame, key, matching_row_numbers, x

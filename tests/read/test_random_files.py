@@ -13,7 +13,7 @@ import pytest
 
 from numparq import read_parquet
 from numparq.column.jobs import schedule
-from numparq.column.read import decompress, page_walk, pages
+from numparq.column.read import decompress, page_sources, pages
 from support.compare import write_by_pyarrow
 
 pa = pytest.importorskip("pyarrow")
@@ -21,7 +21,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # factor for the number of cases of the slow tests
 SIZES = (
-    (page_walk, "WINDOW_BYTES"),
+    (page_sources, "WINDOW_BYTES"),
     (decompress, "BATCH_BYTES"),
     (pages, "MIN_RUN_BYTES"),
     (schedule, "MIN_SHARE_BYTES"),

@@ -13,7 +13,7 @@ import pytest
 
 import numparq
 from numparq import ParquetFile, RuntimeFilter, SchemaError, col, read_parquet, to_parquet
-from numparq.column.jobs import schedule_selection
+from numparq.column.jobs import selection_tasks
 from numparq.column.read.take import ValueIndices, take_array
 from numparq.errors import CorruptPageError, UnsupportedError
 
@@ -33,8 +33,8 @@ def test_repeated_row_groups():
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_filters_on_struct_fields_with_small_jobs(threads, monkeypatch):
-    monkeypatch.setattr(schedule_selection, "MIN_ROWS_PER_JOB", 4)
+def test_filters_on_struct_fields_with_small_tasks(threads, monkeypatch):
+    monkeypatch.setattr(selection_tasks, "MIN_ROWS_PER_TASK", 4)
     number = np.arange(400)
     frame = pd.DataFrame({"k": number, "st": [{"x": int(row % 7), "y": f"{row % 5}"} for row in number]})
     data = to_parquet(frame, max_rows_per_page=20)
@@ -73,13 +73,13 @@ def test_sparse_dictionaries_leave_the_predicate_cache():
     frame = pd.DataFrame({"s": [f"{row % 900:04d}" for row in range(2000)], "n": np.arange(2000)})
     data = to_parquet(frame, use_dictionary=["s"])
     pieces = []
-    original = numparq.column.jobs.predicate_cache.CachedBinaryJob.__call__
+    original = numparq.column.jobs.predicate_cache.CachedSink.finish
 
-    def record(job):
-        pieces.append(job.cached.piece)
-        original(job)
+    def record(sink, task):
+        pieces.append(sink.cached.array)
+        original(sink, task)
 
-    with mock.patch.object(numparq.column.jobs.predicate_cache.CachedBinaryJob, "__call__", record):
+    with mock.patch.object(numparq.column.jobs.predicate_cache.CachedSink, "finish", record):
         got = read_parquet(data, filters=col("s") == "0123")
         assert got["n"].tolist() == [123, 1023, 1923]
         assert not hasattr(pieces.pop(), "codes")

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from numparq import CorruptPageError, ParquetFile, read_parquet
-from numparq.column.jobs import job, schedule
-from numparq.column.read import decompress, page_walk, pages
+from numparq.column.jobs import schedule, task
+from numparq.column.read import decompress, page_sources, pages
 from numparq.format.footer import column_chunks
 from numparq.format.footer.file_metadata import Footer
 from numparq.kernels import kernels
@@ -93,7 +93,7 @@ SIZES = [(1, 1, 1), (100, 50, 10), (3000, 700, 2000), (1 << 20, 1, 1 << 20)]
 def small_sizes(request, monkeypatch):
     """Shrink windows, batches and jobs below the size of column chunks, and even of pages."""
     window, batch, part = request.param
-    monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
+    monkeypatch.setattr(page_sources, "WINDOW_BYTES", window)
     monkeypatch.setattr(decompress, "BATCH_BYTES", batch)
     monkeypatch.setattr(pages, "MIN_RUN_BYTES", part)
     monkeypatch.setattr(schedule, "MIN_SHARE_BYTES", part)
@@ -147,7 +147,7 @@ def test_huge_chunk_is_split_between_threads(monkeypatch, column, nulls):
         counts.append(len(runs))
         return runs
 
-    monkeypatch.setattr(job, "split_data_pages", split_counted)
+    monkeypatch.setattr(task, "split_data_pages", split_counted)
     got = read_parquet(big, threads=4)
     assert max(counts) > 4
     assert_frames_equal(got, read_by_pandas(big))
@@ -164,7 +164,7 @@ def test_huge_chunk_is_split_between_threads(monkeypatch, column, nulls):
 def test_chunks_larger_than_a_window(tmp_path, compression):
     """Windows have their real size, as in reads of large files."""
     rng = np.random.default_rng(3)
-    rows = page_walk.WINDOW_BYTES // 4
+    rows = page_sources.WINDOW_BYTES // 4
     big = pa.table(
         {
             "int": pa.array(rng.integers(0, 2**62, rows)),

@@ -10,7 +10,7 @@ import pytest
 
 import numparq
 from numparq.column.jobs import schedule
-from numparq.column.jobs.slice import BinaryJob
+from numparq.column.jobs.byte_array_sink import ByteArraySink
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.dataset.discover import open_files
 from numparq.errors import CorruptPageError
@@ -84,17 +84,19 @@ def strings(seed: int, rows: int = 60, nulls: float = 0.2) -> list[str | None]:
 
 
 @pytest.fixture
-def job_chunk_counts(monkeypatch):
-    """Return the list of chunk counts of the string jobs that have run."""
+def task_chunk_counts(monkeypatch):
+    """Return the list of chunk counts of the string tasks that have run."""
     found: list[int] = []
-    call = BinaryJob.__call__
-    monkeypatch.setattr(BinaryJob, "__call__", lambda self: (found.append(len(self.chunks)), call(self))[1])
+    start = ByteArraySink.start
+    monkeypatch.setattr(
+        ByteArraySink, "start", lambda self, task: (found.append(len(task.source.chunks)), start(self, task))[1]
+    )
     return found
 
 
 @pytest.mark.parametrize("nulls", [0, 0.2, 1])
 @pytest.mark.parametrize("way", [*range(len(WRITE_OPTIONS)), "each"])
-def test_string_dictionaries_and_encodings(tmp_path, job_chunk_counts, way, nulls):
+def test_string_dictionaries_and_encodings(tmp_path, task_chunk_counts, way, nulls):
     values = [strings(seed, 60 + seed, nulls) for seed in range(8)]
     for number, one in enumerate(values):
         how = WRITE_OPTIONS[number % len(WRITE_OPTIONS) if way == "each" else way]
@@ -103,11 +105,11 @@ def test_string_dictionaries_and_encodings(tmp_path, job_chunk_counts, way, null
     found = numparq.read_parquet(tmp_path)
     assert [None if value is np.nan else value for value in found["s"]] == [value for one in values for value in one]
     assert found["s"].isna().sum() == sum(value is None for one in values for value in one)
-    assert job_chunk_counts
-    assert sum(job_chunk_counts) == sum(pq.read_metadata(path).num_row_groups for path in tmp_path.iterdir())
+    assert task_chunk_counts
+    assert sum(task_chunk_counts) == sum(pq.read_metadata(path).num_row_groups for path in tmp_path.iterdir())
 
 
-def test_string_jobs_split_at_missing_column(tmp_path, job_chunk_counts):
+def test_string_tasks_split_at_missing_column(tmp_path, task_chunk_counts):
     for number in range(6):
         columns = {"n": [number] * 3} | ({} if number == 3 else {"s": [f"{number}", None, "x"]})
         pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
@@ -116,10 +118,10 @@ def test_string_jobs_split_at_missing_column(tmp_path, job_chunk_counts):
         None if number == 3 or at == 1 else [f"{number}", None, "x"][at] for number in range(6) for at in range(3)
     ]
     assert found["s"].tolist() == [pd.NA if value is None else value for value in expected]
-    assert job_chunk_counts == [3, 2]
+    assert task_chunk_counts == [3, 2]
 
 
-def test_string_jobs_exclude_distant_or_large_chunks(tmp_path, job_chunk_counts, monkeypatch):
+def test_string_tasks_exclude_distant_or_large_chunks(tmp_path, task_chunk_counts, monkeypatch):
     values = [strings(seed, 200, 0) for seed in range(6)]
     values[2] = ["long" * 300 + str(number) for number in range(200)]
     for number, one in enumerate(values):
@@ -128,20 +130,20 @@ def test_string_jobs_exclude_distant_or_large_chunks(tmp_path, job_chunk_counts,
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
     monkeypatch.setattr(schedule, "MAX_COALESCED_BYTES", 5 * min(sizes) // 2)
     assert numparq.read_parquet(tmp_path)["s"].tolist() == [value for one in values for value in one]
-    assert sum(job_chunk_counts) == 6
-    assert 1 in job_chunk_counts
-    assert max(job_chunk_counts) > 1
+    assert sum(task_chunk_counts) == 6
+    assert 1 in task_chunk_counts
+    assert max(task_chunk_counts) > 1
 
 
-def test_underestimated_string_sizes(tmp_path, job_chunk_counts, monkeypatch):
+def test_underestimated_string_sizes(tmp_path, task_chunk_counts, monkeypatch):
     values = [strings(seed) for seed in range(5)]
     for number, one in enumerate(values):
         pq.write_table(pa.table({"s": one}), tmp_path / f"{number}.parquet")
-    monkeypatch.setattr(ChunkTables, "estimate_string_bytes", lambda self, column, slices: 0)
+    monkeypatch.setattr(ChunkTables, "estimate_string_bytes", lambda *_: 0)
     found = numparq.read_parquet(tmp_path, dtype_backend="pyarrow")["s"]
     assert found.isna().tolist() == [value is None for one in values for value in one]
     assert found.dropna().tolist() == [value for one in values for value in one if value is not None]
-    assert job_chunk_counts == [5]
+    assert task_chunk_counts == [5]
 
 
 @pytest.mark.parametrize("dictionary", [True, False])

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 import numparq
 from numparq import ParquetFile
-from numparq.column.jobs import schedule_selection  # noqa: F401  loaded late, and has sizes of its own
+from numparq.column.jobs import selection_tasks  # noqa: F401  loaded late, and has sizes of its own
 from numparq.column.read.row_selection import RowSelection, RowSlices
 from numparq.format.open_file import OpenFile
 from numparq.plan.chunk_pages import ChunkPages
@@ -31,7 +31,7 @@ from support.files.forged_metadata import FileParts
 # How a chunk is found, by row group, leaf, and the locations of its offset index (int64, (pages, 3); None without one):
 # by these, changed or not; None: as a whole.
 Change = Callable[[int, int, np.ndarray | None], np.ndarray | None]
-SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "MIN_RUN_BYTES", "MIN_ROWS_PER_JOB", "MIN_SHARE_BYTES")
+SIZES = ("WINDOW_BYTES", "BATCH_BYTES", "MIN_RUN_BYTES", "MIN_ROWS_PER_TASK", "MIN_SHARE_BYTES")
 
 
 @contextmanager
@@ -161,9 +161,9 @@ def random_rows(rng: np.random.Generator, num_rows: int) -> np.ndarray:
 
 SMALL = (
     {},
-    {"WINDOW_BYTES": 1, "MIN_ROWS_PER_JOB": 1},
+    {"WINDOW_BYTES": 1, "MIN_ROWS_PER_TASK": 1},
     {"WINDOW_BYTES": 300},
-    {"MIN_ROWS_PER_JOB": 7, "BATCH_BYTES": 64},
+    {"MIN_ROWS_PER_TASK": 7, "BATCH_BYTES": 64},
     {"WINDOW_BYTES": 900, "MIN_RUN_BYTES": 100},
     {"BATCH_BYTES": 500},
 )

@@ -13,7 +13,7 @@ import pytest
 import numparq
 from numparq import CorruptPageError, read_parquet
 from numparq.column.buffers import BinaryArray, DictionaryArray
-from numparq.column.read import page_walk
+from numparq.column.read import page_sources
 from numparq.to_pandas.dictionary import dictionary_decode, from_byte_strings, objects_by_entry
 from numparq.to_pandas.nested.objects import NestedObjectBuilder
 from support.compare import BACKENDS, assert_frames_equal, backend_options, read_by_pandas
@@ -79,9 +79,9 @@ def written(table: pa.Table, **options) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.fixture(params=[300, page_walk.WINDOW_BYTES], ids=str)
+@pytest.fixture(params=[300, page_sources.WINDOW_BYTES], ids=str)
 def window(request, monkeypatch):
-    monkeypatch.setattr(page_walk, "WINDOW_BYTES", request.param)
+    monkeypatch.setattr(page_sources, "WINDOW_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("window")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,40 +12,29 @@ from numparq.column.read.decode import check_utf8
 from numparq.column.read.output import FixedOutput
 from numparq.column.read.pages import Pages
 from numparq.column.read.take import ValueSelection, dictionary_decode, take_array, take_binary
+from numparq.column.scratch import Scratch
 from numparq.errors import ParquetError
-from numparq.kernels.enums import BOOLEAN, DATA_PAGE, PLAIN, RLE, UNCOMPRESSED
+from numparq.kernels.status import INEXACT, NULL_FOUND
 from numparq.kernels.tables import (
     C_CAST,
-    C_CODEC,
-    C_ITEM_SIZE,
-    C_MAX_DEFINITION,
+    C_FILL,
     C_NULL_COUNT,
     C_NULLS,
-    C_NUM_VALUES,
     C_OUT,
-    C_QUIRKS,
-    C_ROW_START,
-    C_ROW_STOP,
-    C_TYPE,
     C_VALIDITY,
     COPY,
     NULLS_MASK,
-    P_COMPRESSED,
-    P_CRC,
-    P_DEFINITION_ENCODING,
-    P_ENCODING,
-    P_NUM_NULLS,
-    P_NUM_VALUES,
-    P_TYPE,
-    P_UNCOMPRESSED,
-    PAGE_FIELDS,
-    SLACK,
+    NULLS_RAISE,
+    WIDEN_SIGNED,
+    WIDEN_UNSIGNED,
 )
+from numparq.types.output_type import OutputType, cast_stored
 
-from .job import DecodeJob
-from .slice import FixedJob
+from .task import DecodeTask, PageSink
 
-__all__ = ["CachedBinary", "CachedBinaryJob", "CachedFixed", "CachedFixedJob"]
+__all__ = ["CachedBinary", "CachedFixed", "CachedSink"]
+
+_MAX_EXACT = 1 << 53  # of integers in float64
 
 
 @dataclass(frozen=True)
@@ -55,7 +44,7 @@ class CachedFixed:
     Parameters
     ----------
     values : numpy.ndarray
-        An item a row; what is at nulls does not count.
+        An item a row, arbitrary for nulls.
     validity : uint8 array or None
         1 where there is a value; None: everywhere.
     """
@@ -63,148 +52,117 @@ class CachedFixed:
     values: np.ndarray
     validity: np.ndarray | None
 
-    def take(self, taking: ValueSelection) -> CachedFixed:
-        """Take some of the rows, in memory of their own."""
-        validity = None if self.validity is None else take_array(self.validity, taking)
-        return CachedFixed(take_array(self.values, taking), validity)
+    def take(self, selection: ValueSelection) -> CachedFixed:
+        """Take rows, in memory of their own."""
+        validity = None if self.validity is None else take_array(self.validity, selection)
+        return CachedFixed(take_array(self.values, selection), validity)
 
-    def copy_to(self, chunk: np.ndarray, output: FixedOutput) -> bool:
-        """Copy the values to where a chunk's C_OUT and C_MASK say, if they become what they are stored as, all of them.
+    def copy_to(self, chunk: np.ndarray, target: OutputType, output: FixedOutput) -> int:
+        """Copy or cast the values to the output at C_OUT and C_VALIDITY of a row of the chunk table.
 
-        Returns
-        -------
-        bool
-            Whether that is so.
+        Returns 0, or the status with which the kernels ask for another output type. Sets C_NULL_COUNT.
         """
-        values = self.values
-        is_same = chunk[C_CAST] == COPY and chunk[C_ITEM_SIZE] == values.itemsize and chunk[C_TYPE] != BOOLEAN
-        if not is_same or self.validity is not None:
-            return False
-        start, row = int(chunk[C_OUT]), int(chunk[C_VALIDITY])
+        is_null = None if self.validity is None else self.validity == 0
+        if is_null is not None and chunk[C_NULLS] == NULLS_RAISE and is_null.any():
+            return NULL_FOUND
+        values = self.values if chunk[C_CAST] == COPY else _cast(self.values, target, is_null)
+        if values is None:
+            return INEXACT
+        start, row, item = int(chunk[C_OUT]), int(chunk[C_VALIDITY]), values.itemsize
         output.out[start : start + values.nbytes] = values.view(np.uint8)
         if chunk[C_NULLS] == NULLS_MASK:
-            output.mask[row : row + len(values)] = 1
-        return True
-
-    def to_plain_page(self, physical: int, is_optional: bool) -> np.ndarray:
-        """Give the values as the body of a data page of version 1 in PLAIN, with SLACK behind it; uint8."""
-        values, validity = self.values, self.validity
-        if validity is not None and is_optional:
-            values = values[validity != 0]
-        plain = np.packbits(values != 0, bitorder="little") if physical == BOOLEAN else values.view(np.uint8)
-        levels = _levels(len(self.values), validity) if is_optional else b""
-        return np.concatenate([np.frombuffer(levels, np.uint8), plain, np.zeros(SLACK, np.uint8)])
+            output.mask[row : row + len(values)] = 1 if self.validity is None else self.validity
+        if is_null is not None:
+            chunk[C_NULL_COUNT] = np.count_nonzero(is_null)
+            fill = np.frombuffer(int(chunk[C_FILL]).to_bytes(8, "little", signed=True).ljust(item, b"\0"), np.uint8)
+            output.out[start : start + values.nbytes].reshape(-1, item)[is_null] = fill[:item]
+        return 0
 
 
-def _levels(count: int, validity: np.ndarray | None) -> bytes:
-    """Encode definition levels of 0 and 1 as a data page has them (Encodings.md, RLE): in a single run."""
-    if validity is None:
-        section = _varint(count << 1) + b"\1"
-    else:
-        bits = np.packbits(validity != 0, bitorder="little")
-        section = _varint(len(bits) << 1 | 1) + bits.tobytes()
-    return len(section).to_bytes(4, "little") + section
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*found, number])
+def _cast(values: np.ndarray, target: OutputType, is_null: np.ndarray | None) -> np.ndarray | None:
+    """Return stored values in the dtype of an output type; None if one, not null, is inexact in float64."""
+    if target.conversion not in (WIDEN_SIGNED, WIDEN_UNSIGNED):
+        return cast_stored(values, target)
+    if target.conversion == WIDEN_UNSIGNED:
+        values = values.view(f"u{values.itemsize}")
+    if values.itemsize == 8:
+        is_inexact = values > _MAX_EXACT
+        if target.conversion == WIDEN_SIGNED:
+            is_inexact |= values < -_MAX_EXACT
+        if np.any(is_inexact if is_null is None else is_inexact & ~is_null):
+            return None
+    return values.astype(np.float64)
 
 
 @dataclass(frozen=True)
 class CachedBinary:
     """Values of BYTE_ARRAY, or codes of them; a row each."""
 
-    piece: BinaryArray | DictionaryArray
+    array: BinaryArray | DictionaryArray
 
-    def take(self, taking: ValueSelection) -> CachedBinary:
-        """Take some of the rows, in memory of their own."""
-        if isinstance(self.piece, DictionaryArray):
-            return CachedBinary(DictionaryArray(take_array(self.piece.codes, taking), self.piece.dictionary))
-        return CachedBinary(take_binary(self.piece, taking))
+    def take(self, selection: ValueSelection) -> CachedBinary:
+        """Take rows, in memory of their own."""
+        if isinstance(self.array, DictionaryArray):
+            return CachedBinary(DictionaryArray(take_array(self.array.codes, selection), self.array.dictionary))
+        return CachedBinary(take_binary(self.array, selection))
 
     def shrink(self) -> CachedBinary:
-        """Give the strings themselves where they are fewer than a dictionary has, so that it need not be kept."""
-        piece = self.piece
-        is_smaller = isinstance(piece, DictionaryArray) and len(piece) < len(piece.dictionary)
-        return CachedBinary(dictionary_decode(piece)) if is_smaller else self  # type: ignore[arg-type]
+        """Return the strings themselves if they are fewer than the dictionary has entries, so that it can be freed."""
+        array = self.array
+        is_smaller = isinstance(array, DictionaryArray) and len(array) < len(array.dictionary)
+        return CachedBinary(dictionary_decode(array)) if is_smaller else self  # type: ignore[arg-type]
 
 
-@dataclass
-class CachedFixedJob(FixedJob):
-    """Makes rows of the output of values that were kept: they are decoded as the page that they might be from."""
+@dataclass(eq=False, repr=False)
+class CachedSink(PageSink):
+    """Output of cached values, of a task without pages: they are copied, or cast without the kernels.
 
-    cached: CachedFixed = field(kw_only=True)
-
-    @property
-    def num_bytes(self) -> int:
-        """The bytes that it goes over."""
-        return self.cached.values.nbytes
-
-    def __call__(self) -> None:
-        """Decode the values into the output; those that become what they are stored as are copied."""
-        chunk, count = self.chunks[0], len(self.cached.values)
-        if self.cached.copy_to(chunk, self.output):
-            chunk[C_NULL_COUNT] = 0
-            return
-        chunk[[C_ROW_START, C_CODEC, C_QUIRKS]] = 0, UNCOMPRESSED, 0
-        chunk[[C_ROW_STOP, C_NUM_VALUES]] = count
-        super().__call__()
-
-    def page_windows(self) -> Iterator[Pages]:
-        """Yield the values as a page in memory."""
-        physical, is_optional = int(self.chunks[0, C_TYPE]), bool(self.chunks[0, C_MAX_DEFINITION])
-        body = self.cached.to_plain_page(physical, is_optional)
-        page = np.zeros((1, PAGE_FIELDS), np.int64)
-        page[0, [P_TYPE, P_ENCODING, P_DEFINITION_ENCODING]] = DATA_PAGE, PLAIN, RLE
-        page[0, [P_NUM_NULLS, P_CRC]] = -1
-        page[0, P_NUM_VALUES] = self.chunks[0, C_NUM_VALUES]
-        page[0, [P_COMPRESSED, P_UNCOMPRESSED]] = len(body) - SLACK
-        yield Pages(body, self.chunks, page)
-
-
-@dataclass
-class CachedBinaryJob(DecodeJob):
-    """Makes pieces of strings that were kept.
+    Every cast of stored values that can be cached has a NumPy function; INT96 is not cached.
 
     Parameters
     ----------
-    cached : CachedBinary
-        The strings.
-    keep_codes : bool
-        Whether codes are wanted as they are.
-    utf8 : bool
-        Whether the strings must be valid UTF-8.
+    cached : CachedFixed or CachedBinary
+        The values.
+    target : OutputType
+        What they become.
+    output : FixedOutput or None
+        Memory of fixed storage.
     """
 
-    cached: CachedBinary = field(kw_only=True)
-    keep_codes: bool = field(kw_only=True)
-    utf8: bool = field(kw_only=True)
+    cached: CachedFixed | CachedBinary
+    target: OutputType
+    output: FixedOutput | None
+    arrays: list[Any] = field(default_factory=list)
+    failed: dict[int, int] = field(default_factory=dict)
 
-    @property
-    def num_bytes(self) -> int:
-        """The bytes that it goes over."""
-        piece = self.cached.piece
-        return piece.codes.nbytes if isinstance(piece, DictionaryArray) else piece.data.nbytes
+    def decode(self, pages: Pages, task: DecodeTask, scratch: Scratch) -> None:
+        """Raise AssertionError: there are no pages."""
+        raise AssertionError("a task of cached values has pages")
 
-    def __call__(self) -> None:
-        """Make the piece."""
-        piece = self.cached.piece
-        if isinstance(piece, DictionaryArray):
-            self.chunks[0, C_NULL_COUNT] = int(np.count_nonzero(piece.codes < 0))
-            self._check_text(piece.dictionary)
-            self.arrays.append(piece if self.keep_codes else dictionary_decode(piece))
+    def single(self, position: int) -> CachedSink:
+        """Return an unused sink for the chunk."""
+        return CachedSink(self.cached, self.target, self.output)
+
+    def finish(self, task: DecodeTask) -> None:
+        """Copy the values."""
+        chunk, cached = task.source.chunks[0], self.cached
+        if isinstance(cached, CachedFixed):
+            assert self.output is not None
+            status = cached.copy_to(chunk, self.target, self.output)
+            if status < 0:
+                self.failed[task.columns[0]] = status
             return
-        self._check_text(piece)
-        self.chunks[0, C_NULL_COUNT] = piece.null_count
-        self.arrays.append(piece)
-
-    def _check_text(self, piece: BinaryArray) -> None:
-        if self.utf8:
+        array = cached.array
+        if isinstance(array, DictionaryArray):
+            strings = array.dictionary
+            chunk[C_NULL_COUNT] = int(np.count_nonzero(array.codes < 0))
+            self.arrays.append(array if self.target.storage == "dictionary" else dictionary_decode(array))
+        else:
+            strings = array
+            chunk[C_NULL_COUNT] = array.null_count
+            self.arrays.append(array)
+        if self.target.utf8:
             try:
-                check_utf8(piece)
+                check_utf8(strings)
             except ParquetError as error:
-                raise self._add_location(error, 0) from None
+                raise task.locate(error, 0) from None

@@ -1,19 +1,20 @@
-"""Schedule decode jobs: chunks fetched together, output memory, threads, a second try as another output type."""
+"""Schedule decode tasks: page sources, selections and sinks, chunks fetched together, threads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numparq.column.buffers import DecodedColumn
-from numparq.column.read import page_walk
+from numparq.column.buffers import BinaryArray, DecodedColumn
+from numparq.column.read import page_sources
 from numparq.column.read.chunk_table import ChunkTables, chunk_template
 from numparq.column.read.context import ReadContext
 from numparq.column.read.output import FixedOutput, fixed_output
+from numparq.column.read.page_sources import ScannedPages
 from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowSlice, RowSlices
 from numparq.errors import error_context
 from numparq.format.schema import Leaf
@@ -30,109 +31,135 @@ from numparq.kernels.tables import (
     C_VALIDITY,
     PREFIX_CARRYOVER,
 )
-from numparq.types.output_type import fallback_type
+from numparq.types.output_type import OutputType, fallback_type
 
-from .job import DecodeJob
-from .slice import BinaryJob, DictionaryJob, FixedJob
+from .fixed_sink import FixedSink
+from .task import DecodeTask, PageSink
 
 if TYPE_CHECKING:
     from numparq.column.read.output import OutputMemory, ReplaceableMemory
 
-__all__ = ["decode_columns"]
+    from .nested_sink import NestedSink
+
+__all__ = ["TaskScheduler", "decode_columns"]
 
 # Chunks are fetched together up to this many bytes, gaps included: dictionaries and null counts of several chunks last
 # for one window only.
-MAX_COALESCED_BYTES = page_walk.WINDOW_BYTES * 3 // 4
+MAX_COALESCED_BYTES = page_sources.WINDOW_BYTES * 3 // 4
 # Fewer bytes than that, of all that a second thread could take over, are done before it has begun.
 SINGLE_THREAD_BYTES = 512 << 10
-# A job has the bytes of one in this many of a thread's share, or these bytes if there are so many. A larger chunk is a
-# job by itself, which shares its pages out.
+# A task has the bytes of one in this many of a thread's share, or these bytes if there are so many. A larger chunk is a
+# task by itself, which shares its pages out.
 SHARES_PER_THREAD = 4
 MIN_SHARE_BYTES = 256 << 10
 
 
-class JobScheduler:
-    """Makes the jobs that decode columns.
+class TaskScheduler:
+    """Builder of the tasks that decode columns.
 
     Parameters
     ----------
     context : ReadContext
-        Of the read.
+        That of the read.
     tables : ChunkTables
         The chunks of the columns read.
     leaves : sequence of Leaf
         The columns read.
     memory : OutputMemory
         Where they are decoded to.
+
+    Attributes
+    ----------
+    run_task : callable or None
+        Runs a task, in place of calling it: the error policy.
+    match : callable or None
+        Matches the strings of a column all of whose rows are decoded, in place of arrays of them (`MatchSink`).
+    splits_arrays : bool
+        Whether selected rows of strings or nested values may be decoded into several arrays, by several threads.
     """
 
-    def __init__(self, context: ReadContext, tables: ChunkTables, leaves: Sequence[Leaf], memory: OutputMemory) -> None:
-        self._context = context
-        self._tables = tables
-        self.leaves = leaves
-        self._memory = memory
-        self.string_job: Callable[..., DecodeJob] = BinaryJob  # of columns all of whose rows are decoded
+    run_task: Callable[[DecodeTask], None] | None = None
+    match: Callable[[BinaryArray], object] | None = None
+    splits_arrays = True
 
-    def build_jobs(self, slices: RowSlices, wanted: Collection[int]) -> list[DecodeJob]:
-        """Make the jobs for some columns (positions among those read) and all slices.
+    def __init__(self, context: ReadContext, tables: ChunkTables, leaves: Sequence[Leaf], memory: OutputMemory) -> None:
+        self.context = context
+        self.tables = tables
+        self.leaves = leaves
+        self.memory = memory
+
+    def build_tasks(self, slices: RowSlices, columns: Collection[int]) -> list[DecodeTask]:
+        """Build the tasks for some columns (positions among those read) and all slices or selections.
 
         Raises
         ------
         ParquetError
             For a chunk that the footer describes wrongly, or that this version does not read.
         """
-        columns, template = self._decodable(wanted)
-        if not columns or not len(slices.table):
+        types = self.memory.targets
+        stored: list[int] = []
+        for column in columns:
+            if types[column].storage != "null" or types[column].nested:
+                stored.append(column)
+        if not stored or not len(slices.table):
             return []
-        chunks = self._tables.chunk_table(template, np.array(columns, np.intp), slices)
+        template = chunk_template([*map(self.leaves.__getitem__, stored)], [*map(types.__getitem__, stored)])
+        chunks = self.tables.chunk_table(template, np.array(stored, np.intp), slices)
+        if slices.selections is None:
+            return self.build_slice_tasks(stored, chunks, slices)
+        # Absolute: a relative import in a function calls Python code each time. Most reads select all rows.
+        from numparq.column.jobs.selection_tasks import build_selection_tasks
+
+        return build_selection_tasks(self, stored, chunks, slices)
+
+    def run(self, tasks: Sequence[DecodeTask]) -> None:
+        """Run tasks, on all threads of the pool if that pays."""
+        sizes: list[int] = []
+        if len(tasks) > 1:
+            for task in tasks:
+                sizes.append(task.source.num_bytes)
+        total = sum(sizes)
+        is_shared = min(total // 2, total - max(sizes, default=0)) >= SINGLE_THREAD_BYTES
+        if is_shared:  # the largest first: else a thread may have one left when the others are done
+            order = sorted(range(len(tasks)), key=sizes.__getitem__, reverse=True)
+            tasks = [*map(tasks.__getitem__, order)]
+        calls: Sequence[Callable[[], None]] = tasks
+        if self.run_task is not None:
+            calls = [partial(self.run_task, task) for task in tasks]
+        if is_shared:
+            self.context.pool.run(calls)
+        else:
+            for call in calls:
+                call()
+
+    def build_slice_tasks(self, columns: Sequence[int], chunks: np.ndarray, slices: RowSlices) -> list[DecodeTask]:
+        """Build the tasks for all rows of slices, whose chunk table has every column of one slice after the other."""
         sizes = chunks[:, C_END] - chunks[:, C_START]
         total = int(np.add.reduce(sizes))
-        share = max(total // (SHARES_PER_THREAD * self._context.pool.threads), MIN_SHARE_BYTES)
+        share = max(total // (SHARES_PER_THREAD * self.context.pool.threads), MIN_SHARE_BYTES)
         if np.bitwise_or.reduce(chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:  # pages only go one after the other
             share = max(share, total)
-        memory = self._memory
+        memory = self.memory
         fixed: list[int] = []
         variable: list[int] = []
-        for place, column in enumerate(columns):
+        for at, column in enumerate(columns):
             has_memory = memory.block_of[column] is not None or memory.values[column] is not None
-            (fixed if has_memory else variable).append(place)
-        made = self._fixed_jobs(fixed, columns, chunks, slices, share) if fixed else []
-        for place in variable:
-            made.extend(self._variable_jobs(columns[place], chunks[place :: len(columns)], slices, share))
-        return made
+            (fixed if has_memory else variable).append(at)
+        tasks = self._fixed_tasks(fixed, columns, chunks, slices, share) if fixed else []
+        for at in variable:
+            tasks.extend(self._variable_tasks(columns[at], chunks[at :: len(columns)], slices, share))
+        return tasks
 
-    def _decodable(self, wanted: Collection[int]) -> tuple[list[int], np.ndarray]:
-        """Return the columns that pages are read of, and the chunk table of what all their row groups share."""
-        targets, found = self._memory.targets, []
-        for column in wanted:
-            if targets[column].storage != "null" or targets[column].nested:
-                found.append(column)
-        return found, chunk_template([*map(self.leaves.__getitem__, found)], [*map(targets.__getitem__, found)])
-
-    def run(self, jobs: Sequence[DecodeJob]) -> None:
-        """Do jobs, on all threads of the crew where that pays."""
-        sizes = [job.num_bytes for job in jobs] if len(jobs) > 1 else []
-        total = sum(sizes)
-        if min(total // 2, total - max(sizes, default=0)) < SINGLE_THREAD_BYTES:
-            for job in jobs:
-                job()
-        else:
-            self._context.pool.run(self._run_order(jobs))
-
-    def _run_order(self, jobs: Sequence[DecodeJob]) -> Sequence[DecodeJob]:
-        """Give jobs in the order in which threads take them."""
-        return jobs
-
-    def _fixed_jobs(
-        self, places: Sequence[int], columns: Sequence[int], chunks: np.ndarray, slices: RowSlices, share: int
-    ) -> list[DecodeJob]:
-        """Build the jobs of columns of fixed storage (places in `columns`), chunks in the order of the file."""
-        memory, count = self._memory, len(slices.table)
+    def _fixed_tasks(
+        self, positions: Sequence[int], columns: Sequence[int], chunks: np.ndarray, slices: RowSlices, share: int
+    ) -> list[DecodeTask]:
+        """Build the tasks of columns of fixed storage (positions in `columns`), chunks in the order of the file."""
+        context, memory, count = self.context, self.memory, len(slices.table)
         outputs: list[FixedOutput] = []
         of_block: dict[int, int] = {}  # columns of a block share an output
         owners, output_of, lanes = [], [], []
-        for place in places:
-            column = columns[place]
+        for at in positions:
+            column = columns[at]
             block = memory.block_of[column]
             number = len(outputs) if block is None else of_block.setdefault(block, len(outputs))
             if number == len(outputs):
@@ -140,75 +167,76 @@ class JobScheduler:
             owners.append(column)
             output_of.append(number)
             lanes.append(memory.row_of[column] or 0)
-        if len(places) < len(columns):
-            chunks = chunks.reshape(count, len(columns), -1)[:, places].reshape(-1, chunks.shape[1])
+        if len(positions) < len(columns):
+            chunks = chunks.reshape(count, len(columns), -1)[:, positions].reshape(-1, chunks.shape[1])
         order = chunks[:, C_START].argsort(kind="stable")
-        chunks, of_column = chunks[order], order % len(places)
+        chunks, of_column = chunks[order], order % len(positions)
         chunks[:, C_OUT] += (np.array(lanes) * memory.num_rows)[of_column]
         chunks[:, C_OUT] *= chunks[:, C_ITEM_SIZE]
-        groups = slices.table[:, SLICE_GROUP][order // len(places)].tolist()
+        groups = slices.table[:, SLICE_GROUP][order // len(positions)].tolist()
         chunk_owners, chunk_outputs = np.array(owners)[of_column].tolist(), np.array(output_of)[of_column]
-        edges = coalesce_chunks(chunks, share, self._context.reader.max_gap)
-        made: list[DecodeJob] = []
-        for first, last in pairwise(edges):
-            run = chunks[first:last]
-            job = FixedJob(
-                self._context,
-                groups[first:last],
-                chunk_owners[first:last],
-                run,
-                last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share),
-                outputs=outputs,
-                output_of=chunk_outputs[first:last],
-            )
-            made.append(job)
-        return made
+        tasks: list[DecodeTask] = []
+        for first, last in pairwise(coalesce_chunks(chunks, share, self.context.reader.max_gap)):
+            run, run_groups = chunks[first:last], groups[first:last]
+            source, sink = ScannedPages(context.reader, run, run_groups), FixedSink(outputs, chunk_outputs[first:last])
+            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
+            tasks.append(DecodeTask(context, run_groups, chunk_owners[first:last], source, sink, is_large))
+        return tasks
 
-    def _variable_jobs(self, column: int, chunks: np.ndarray, slices: RowSlices, share: int) -> list[DecodeJob]:
-        """Build the jobs of a column whose values have no place before they are decoded."""
-        target = self._memory.targets[column]
+    def _variable_tasks(self, column: int, chunks: np.ndarray, slices: RowSlices, share: int) -> list[DecodeTask]:
+        """Build the tasks of a column without memory before it is decoded."""
+        context, target = self.context, self.memory.targets[column]
+        tasks: list[DecodeTask] = []
         if target.nested:
-            return [
-                self._nested(column, chunks[number : number + 1].copy(), slices[number])
-                for number in range(len(slices))
-            ]
-        made: list[DecodeJob] = []
-        make = self.string_job if target.storage == "binary" else partial(DictionaryJob, string_job=self.string_job)
+            for number in range(len(slices)):
+                chunk, rows = chunks[number : number + 1].copy(), slices[number]
+                nested_sink = self.nested_sink(column, chunk, rows, self.tables.num_rows(rows.row_group))
+                source = ScannedPages(context.reader, chunk)
+                tasks.append(DecodeTask(context, [rows.row_group], [column], source, nested_sink))
+            return tasks
         for first, last in pairwise(self._string_runs(chunks, slices, share)):
             part = slices if last - first == len(slices.table) else slices[first:last]
             run = chunks[first:last].copy()
             run[:, C_OUT] = run[:, C_VALIDITY] = 0
-            hint = self._tables.estimate_string_bytes(column, part)
             is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
-            place: tuple[Any, ...] = self._context, part.row_groups, [column] * len(run), run, is_large
-            made.append(make(*place, utf8=target.utf8, size_hint=hint))
-        return made
+            counts = part.table[:, SLICE_STOP] - part.table[:, SLICE_START]
+            size_hint = self.tables.estimate_string_bytes(column, part.row_groups, counts)
+            sink = self.variable_sink(target, size_hint, self.match)
+            source = ScannedPages(context.reader, run, part.row_groups)
+            tasks.append(DecodeTask(context, part.row_groups, [column] * len(run), source, sink, is_large))
+        return tasks
+
+    def variable_sink(
+        self, target: OutputType, size_hint: int, match: Callable[[BinaryArray], object] | None = None
+    ) -> PageSink:
+        """Return a sink of strings, codes, or answers for strings."""
+        from numparq.column.jobs.byte_array_sink import ByteArraySink, MatchSink
+
+        bytes_sink: Callable[[], PageSink] = partial(ByteArraySink, target.utf8, size_hint)
+        if match is not None:
+            bytes_sink = partial(MatchSink, target.utf8, size_hint, match)
+        if target.storage == "binary":
+            return bytes_sink()
+        from numparq.column.jobs.codes_sink import CodesSink
+
+        return CodesSink(target.utf8, bytes_sink)
+
+    def nested_sink(self, column: int, chunk: np.ndarray, rows: RowSlice, num_rows: int) -> NestedSink:
+        """Return the sink of a leaf of a nested column; every page of its chunk is decoded."""
+        from numparq.column.jobs.nested_sink import NestedSink  # most files have nothing nested
+
+        chunk[0, C_ROW_START], chunk[0, C_ROW_STOP] = 0, chunk[0, C_NUM_VALUES]
+        return NestedSink(self.leaves[column], self.memory.targets[column], num_rows, rows)
 
     def _string_runs(self, chunks: np.ndarray, slices: RowSlices, share: int) -> list[int]:
         """Return the bounds of runs of chunks of strings whose rows follow one another, each fetched together."""
-        edges = coalesce_chunks(chunks, share, self._context.reader.max_gap)
+        edges = coalesce_chunks(chunks, share, self.context.reader.max_gap)
         if len(chunks) == 1:
             return edges
         goes_on = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # strings go on even over the bounds of chunks
         outs, counts = slices.table[:, SLICE_OUT], slices.table[:, SLICE_STOP] - slices.table[:, SLICE_START]
-        is_apart = (outs[1:] != outs[:-1] + counts[:-1]) | goes_on[1:] | goes_on[:-1]
-        return sorted({*edges, *(is_apart.nonzero()[0] + 1).tolist()})
-
-    def _nested(self, column: int, chunks: np.ndarray, rows: RowSlice) -> DecodeJob:
-        from .nested import NestedJob  # most files have nothing nested
-
-        chunks[0, C_ROW_START], chunks[0, C_ROW_STOP] = 0, chunks[0, C_NUM_VALUES]  # every page, whatever the rows
-        return NestedJob(
-            self._context,
-            [rows.row_group],
-            [column],
-            chunks,
-            False,
-            leaf=self.leaves[column],
-            target=self._memory.targets[column],
-            rows=rows,
-            num_rows=self._tables.num_rows(rows.row_group),
-        )
+        is_new_run = (outs[1:] != outs[:-1] + counts[:-1]) | goes_on[1:] | goes_on[:-1]
+        return sorted({*edges, *(is_new_run.nonzero()[0] + 1).tolist()})
 
 
 def coalesce_chunks(chunks: np.ndarray, share: int, max_gap: int) -> list[int]:
@@ -219,15 +247,15 @@ def coalesce_chunks(chunks: np.ndarray, share: int, max_gap: int) -> list[int]:
     chunks : int64 array, (chunks, CHUNK_FIELDS)
         The chunk table.
     share : int
-        The bytes of a run at most.
+        Maximum bytes of a run.
     max_gap : int
-        The bytes between two chunks, at most, that are fetched along; they count.
+        Maximum bytes between two chunks that are fetched with them; they count.
     """
     if len(chunks) == 1:
         return [0, 1]
     sizes = chunks[:, C_END] - chunks[:, C_START]
     gaps = chunks[1:, C_START] - chunks[:-1, C_END]
-    limit = max(min(share, MAX_COALESCED_BYTES, page_walk.WINDOW_BYTES * 3 // 4), 1)
+    limit = max(min(share, MAX_COALESCED_BYTES, page_sources.WINDOW_BYTES * 3 // 4), 1)
     costs = sizes.copy()
     costs[1:] += gaps * ((gaps > 0) & (gaps <= max_gap))
     bucket = costs.cumsum() // limit
@@ -237,51 +265,37 @@ def coalesce_chunks(chunks: np.ndarray, share: int, max_gap: int) -> list[int]:
 
 
 def decode_columns(
-    scheduler: JobScheduler,
+    scheduler: TaskScheduler,
     memory: ReplaceableMemory,
-    row_batches: Callable[[], Iterable[Any]],
+    row_batches: Callable[[], Iterable[RowSlices]],
     columns: Collection[int],
 ) -> dict[int, DecodedColumn]:
-    """Decode columns into memory.
+    """Decode columns (positions among those read) into memory; again, as another output type, where values need it.
 
-    Parameters
-    ----------
-    scheduler : JobScheduler
-        Makes the jobs.
-    memory : ReplaceableMemory
-        Where the maker has them decode to.
-    row_batches : callable
-        Gives the rows that are decoded together, as `JobScheduler.jobs` takes them; as often as it is called.
-    columns : collection of int
-        The columns, by their positions among those read.
-
-    Returns
-    -------
-    dict of int to ColumnBuffer
-        By position.
+    `row_batches` returns the rows that are decoded together, whenever it is called.
     """
-    done: dict[int, DecodedColumn] = {}
-    wanted: Collection[int] = columns
-    while wanted:
-        made: dict[int, DecodedColumn] = {}
-        for column in wanted:
-            made[column] = DecodedColumn(memory.values[column], memory.validity[column])
+    decoded: dict[int, DecodedColumn] = {}
+    left: Collection[int] = columns
+    while left:
+        attempt: dict[int, DecodedColumn] = {}
+        for column in left:
+            attempt[column] = DecodedColumn(memory.values[column], memory.validity[column])
         failed: dict[int, int] = {}
         null_counts = np.zeros(len(memory.targets), np.int64)
         for rows in row_batches():
-            jobs = scheduler.build_jobs(rows, wanted)
-            scheduler.run(jobs)
-            for job in jobs:
-                failed.update(job.retries)
-                np.add.at(null_counts, job.columns, job.chunks[:, C_NULL_COUNT])
-                if job.arrays:
-                    made[job.columns[0]].arrays.extend(job.arrays)
-        for column, buffer in made.items():
+            tasks = scheduler.build_tasks(rows, left)
+            scheduler.run(tasks)
+            for task in tasks:
+                failed.update(task.sink.failed)
+                np.add.at(null_counts, task.columns, task.source.chunks[:, C_NULL_COUNT])
+                if task.sink.arrays:
+                    attempt[task.columns[0]].arrays.extend(task.sink.arrays)
+        for column, buffer in attempt.items():
             buffer.null_count = int(null_counts[column])
         for column, status in failed.items():
             with error_context(column=scheduler.leaves[column].name):
                 memory.reallocate(column, fallback_type(memory.targets[column], status))
-            del made[column]
-        done |= made
-        wanted = failed
-    return done
+            del attempt[column]
+        decoded |= attempt
+        left = failed
+    return decoded

@@ -16,10 +16,10 @@ from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.tables import P_ROW, SLACK
 
 from .decode import grow_buffer
-from .decompress import PageBatch, PageBatches, decompress_pages
+from .decompress import PageBatches
 from .output import NO_MASK, FixedOutput
 from .pages import PageFailure, Pages
-from .transcode import DecodablePages, transcode
+from .transcode import DecodablePages, open_batch
 
 __all__ = ["ChunkSelection", "find_page_of_invalid_row"]
 
@@ -93,7 +93,11 @@ class ChunkSelection:
         work = _work_memory(placement, scratch)
         decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
         for batch in placement.batches:
-            parts, is_stored = _open_batch(pages, batch, decompressed, scratch)
+            first, last, by_kernel, is_decodable = batch
+            is_stored = by_kernel & is_decodable  # the kernel decompresses pages, as far as need be
+            parts: Iterable[DecodablePages] = [(pages.pages, first, last, decompressed)]
+            if not is_stored:
+                parts = open_batch(pages, batch, decompressed, scratch)
             for table, first, last, buffer in parts:
                 status = kernels.read_fixed_rows(
                     pages.chunks.reshape(-1),
@@ -132,7 +136,11 @@ class ChunkSelection:
         work = _work_memory(placement, scratch)
         decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
         for batch in placement.batches:
-            parts, is_stored = _open_batch(pages, batch, decompressed, scratch)
+            first, last, by_kernel, is_decodable = batch
+            is_stored = by_kernel & is_decodable  # the kernel decompresses pages, as far as need be
+            parts: Iterable[DecodablePages] = [(pages.pages, first, last, decompressed)]
+            if not is_stored:
+                parts = open_batch(pages, batch, decompressed, scratch)
             for table, first, last, buffer in parts:
                 status = NEED_ROOM
                 while status == NEED_ROOM:
@@ -193,17 +201,6 @@ def _work_memory(placement: PageBatches, scratch: Scratch) -> _WorkMemory:
             count, item = max(found.count, count), max(found.item, item)
         found = scratch.kernel_tables[_WorkMemory] = _WorkMemory(count, item, scratch)
     return found
-
-
-def _open_batch(
-    pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch
-) -> tuple[Iterable[DecodablePages], int]:
-    """Return the pages of a batch, and 1 if the kernels decompress them, as far as they have to be."""
-    first, last, by_kernel, is_decodable = batch
-    if by_kernel and is_decodable:
-        return [(pages.pages, first, last, decompressed)], 1
-    decompress_pages(pages, batch, decompressed)
-    return transcode(pages, batch, decompressed, scratch), 0
 
 
 def find_page_of_invalid_row(strings: BinaryArray, first: int, last: int, rows: ChunkSelection, pages: Pages) -> int:

@@ -273,16 +273,15 @@ class ChunkTables:
         least: list[int] = counts.min(axis=0).tolist() if len(counts) else totals
         return [None if count < 0 else total for total, count in zip(totals, least, strict=True)]
 
-    def estimate_string_bytes(self, position: int, slices: RowSlices) -> int:
-        """Estimate the bytes of a BYTE_ARRAY column in row slices, by size statistics or uncompressed size.
+    def estimate_string_bytes(self, position: int, row_groups: Sequence[int], num_rows: int | np.ndarray) -> int:
+        """Estimate the bytes of a BYTE_ARRAY column in rows of row groups, by size statistics or uncompressed size.
 
         Too large costs address space, too small a copy. Bounded, because damaged footers may claim anything.
         """
         row_bytes = self._string_bytes.get(position)
         if row_bytes is None:
             row_bytes = self._string_bytes[position] = self._estimate_row_bytes(position)
-        groups = row_bytes[[*map(self._position.__getitem__, slices.row_groups)]]
-        return int(np.add.reduce(groups * (slices.table[:, SLICE_STOP] - slices.table[:, SLICE_START])))
+        return int(np.add.reduce(row_bytes[[*map(self._position.__getitem__, row_groups)]] * num_rows))
 
     def _estimate_row_bytes(self, position: int) -> np.ndarray:
         said = self._metadata["unencoded_byte_array_data_bytes"][:, position]

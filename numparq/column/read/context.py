@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from numparq.kernels.tables import P_DEFINITION_ENCODING, P_REPETITION_ENCODING
 from numparq.util.progress import ProgressShare
 from numparq.util.worker_pool import WorkerPool
 
-from .page_walk import PageWalk
 from .pages import PageFailure, Pages
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ __all__ = ["ReadContext"]
 
 @dataclass(eq=False, repr=False)
 class ReadContext:
-    """What all jobs of one read share.
+    """What all tasks of one read share.
 
     Parameters
     ----------
@@ -38,15 +37,17 @@ class ReadContext:
     pool : WorkerPool
         The threads.
     verify_crc : bool
-        Whether pages with a CRC are held against it.
+        Whether to verify page checksums.
     local : ThreadScratch
         The buffers of each thread.
     bit_packed : int
-        How this writer's levels in the encoding BIT_PACKED lie, as `writers.Faults` has it.
+        Layout of levels in the encoding BIT_PACKED by this file's writer, as in `PageQuirks`.
     progress : ProgressShare or None
         Counts the bytes decoded.
     file : OpenFile or None
-        The file whose entry of the cache keeps dictionaries; None: nothing is kept.
+        The file whose entry of the cache keeps dictionaries; None: nothing is cached.
+    header_check : callable or None
+        Further check of page headers, with the arguments of `check_pages`.
     """
 
     reader: ModuleReader
@@ -57,16 +58,15 @@ class ReadContext:
     bit_packed: int = BIT_PACKED
     progress: ProgressShare | None = None
     file: OpenFile | None = None
-
-    def walk_pages(self, chunks: np.ndarray, row_groups: Sequence[int]) -> PageWalk:
-        """Return the walk over the pages of column chunks."""
-        return PageWalk(self.reader, chunks, row_groups)
+    header_check: Callable[[Sequence[int], Sequence[int], Pages], None] | None = None
 
     def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
-        """Check pages before they are decoded; PageFailure.
+        """Check pages before they are decoded; raise PageFailure.
 
         `row_groups` and `columns` are those of the rows of the chunk table.
         """
+        if self.header_check is not None:
+            self.header_check(row_groups, columns, pages)
         if self.bit_packed != BIT_PACKED:
             for column in (P_DEFINITION_ENCODING, P_REPETITION_ENCODING):
                 encodings = pages.pages[:, column]
@@ -78,5 +78,5 @@ class ReadContext:
                 raise PageFailure(int(state[0]), status)
 
     def close(self) -> None:
-        """End the read: the crew is done."""
+        """Return the threads' buffers."""
         self.local.close()

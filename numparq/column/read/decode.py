@@ -30,11 +30,11 @@ from numparq.kernels.tables import (
     SLACK,
 )
 
-from .decompress import PageBatches, decompress_pages
+from .decompress import PageBatches
 from .dictionary import EMPTY_DICTIONARY
 from .output import FixedOutput
 from .pages import PageFailure, Pages
-from .transcode import DecodablePages, transcode
+from .transcode import DecodablePages, PageLevels, open_batch
 
 
 def allocate_strings(rows: int, size_hint: int, chunks: np.ndarray, scratch: Scratch) -> BinaryArray:
@@ -43,11 +43,18 @@ def allocate_strings(rows: int, size_hint: int, chunks: np.ndarray, scratch: Scr
     return BinaryArray(allocate(rows + 1, "i8"), allocate(max(size_hint, 0) + SLACK), validity)
 
 
-def decode_binary(pages: Pages, dictionary: BinaryArray | None, strings: BinaryArray, scratch: Scratch) -> None:
+def decode_binary(
+    pages: Pages,
+    dictionary: BinaryArray | None,
+    strings: BinaryArray,
+    scratch: Scratch,
+    page_levels: PageLevels | None = None,
+) -> None:
     """Decompress and decode data pages into memory with validity; replaces its data if it is too small.
 
     C_VALIDITY is a chunk's first row in the result, C_DICTIONARY its first entry of `dictionary`. Null counts, 0
-    before, go to the chunk table; without nulls the validity becomes None. Raises PageFailure.
+    before, go to the chunk table; without nulls the validity becomes None. `page_levels` decodes the levels of a nested
+    leaf, whose values are then dense. Raises PageFailure.
     """
     chunks, entries = pages.chunks, dictionary or EMPTY_DICTIONARY
     offsets, validity = strings.offsets, strings.validity
@@ -58,8 +65,7 @@ def decode_binary(pages: Pages, dictionary: BinaryArray | None, strings: BinaryA
     indices, levels = scratch.buffer("indices", 4 * placement.values), scratch.buffer("levels", placement.values)
     state = np.zeros(STATE_FIELDS, np.int64)
     for batch in placement.batches:
-        decompress_pages(pages, batch, decompressed)
-        for part in transcode(pages, batch, decompressed, scratch):
+        for part in open_batch(pages, batch, decompressed, scratch, page_levels):
             strings.data = decode_binary_run(
                 pages, part, entries, indices, levels, validity, offsets, strings.data, state
             )
@@ -122,19 +128,26 @@ def grow_buffer(out: np.ndarray, used: int, needed: int) -> np.ndarray:
 
 
 def decode_fixed(
-    pages: Pages, placement: PageBatches, output: FixedOutput, dictionary: np.ndarray, scratch: Scratch
+    pages: Pages,
+    output: FixedOutput,
+    dictionary: np.ndarray | None,
+    scratch: Scratch,
+    page_levels: PageLevels | None = None,
 ) -> None:
     """Decompress and decode pages into the output; null counts are added to the chunk table.
 
-    `dictionary` (uint8) holds the dictionaries decoded so far, with room for those among the pages. Raises PageFailure.
+    `dictionary` (uint8) holds the dictionaries decoded before, with room for those among the pages; None: the thread's
+    buffer. `page_levels` decodes the levels of a nested leaf, whose values are then dense. Raises PageFailure.
     """
+    placement = PageBatches(pages)
+    if dictionary is None:
+        dictionary = scratch.buffer("dictionary", placement.dictionary)
     decompressed = scratch.buffer("decompressed", placement.decompressed)
     dense = scratch.buffer("dense", placement.values * placement.item)
     validity = scratch.buffer("levels", placement.values)
     state = np.zeros(STATE_FIELDS, np.int64)
     for batch in placement.batches:
-        decompress_pages(pages, batch, decompressed)
-        for table, first, last, buffer in transcode(pages, batch, decompressed, scratch):
+        for table, first, last, buffer in open_batch(pages, batch, decompressed, scratch, page_levels):
             status = kernels.decode_fixed_pages(
                 pages.chunks.reshape(-1),
                 table.reshape(-1),
@@ -167,9 +180,8 @@ def decode_fixed_dictionaries(pages: Pages, scratch: Scratch) -> list[BinaryArra
     chunks[:, C_CAST], chunks[:, C_ITEM_SIZE] = COPY, width
     stored = Pages(pages.raw, chunks, pages.pages[places])
     try:
-        placement = PageBatches(stored)
-        values = allocate(placement.dictionary + SLACK)
-        decode_fixed(stored, placement, FixedOutput(values[:0], values[:0]), values, scratch)
+        values = allocate(PageBatches(stored).dictionary + SLACK)
+        decode_fixed(stored, FixedOutput(values[:0], values[:0]), values, scratch)
     except PageFailure as failure:
         failure.page = int(places[failure.page])
         raise

@@ -1,4 +1,4 @@
-"""Sinks: the memory that columns are decoded into."""
+"""Output memory that columns are decoded into."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NO_MASK = np.empty(0, np.uint8)
 
 @dataclass(frozen=True)
 class FixedOutput:
-    """Where values go.
+    """Memory of fixed-size values.
 
     Parameters
     ----------
     out : uint8 array
-        The bytes of a whole block; C_OUT is the position in it of a chunk's first wanted row.
+        The bytes of a block; C_OUT is the position in it of a chunk's first selected row.
     mask : uint8 array
-        One byte a value of the block, for columns that keep their validity; empty where none does.
+        One byte a value of the block, for columns that keep their validity; else empty.
     """
 
     out: np.ndarray
@@ -41,7 +41,7 @@ class OutputMemory(Protocol):
 
 
 def fixed_output(memory: OutputMemory, column: int) -> FixedOutput:
-    """Give the memory that a column of fixed storage is in: its block, or an array of its own."""
+    """Return the memory of a column of fixed storage: its block, or an array of its own."""
     block, values, validity = memory.block_of[column], memory.values[column], memory.validity[column]
     if block is not None:
         return FixedOutput(memory.blocks[block].reshape(-1).view(np.uint8), NO_MASK)
@@ -50,7 +50,7 @@ def fixed_output(memory: OutputMemory, column: int) -> FixedOutput:
 
 
 class ReplaceableMemory(OutputMemory, Protocol):
-    """Memory in which a column can be moved to where another target takes it."""
+    """Memory that can be replaced for a column with another output type."""
 
     def reallocate(self, position: int, target: OutputType) -> None:
-        """Have a column decoded as another target; what it held is void."""
+        """Replace the memory of a column by that for another output type, without its values."""

@@ -41,6 +41,15 @@ class Pages:
         return int(self.pages[page, P_CHUNK])
 
 
+class ChunkFailure(Exception):
+    """A failure to read the pages of a column chunk: its row in the chunk table, and the error without its location."""
+
+    def __init__(self, chunk: int, error: ParquetError) -> None:
+        super().__init__(chunk, error)
+        self.chunk = chunk
+        self.error = error
+
+
 class PageFailure(Exception):
     """A failure in one page of a page table: a kernel's negative status, or a ready `error`.
 

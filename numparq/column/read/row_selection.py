@@ -21,16 +21,16 @@ SLICE_GROUP, SLICE_START, SLICE_STOP, SLICE_OUT = range(4)
 
 @dataclass(frozen=True)
 class RowSlice:
-    """Rows of one row group, and where they go.
+    """Rows of one row group, and their first output row.
 
     Parameters
     ----------
     row_group : int
-        Its ordinal.
+        Ordinal of the row group.
     start, stop : int
-        The rows wanted, counted within it.
+        The rows (`stop` exclusive), counted within it.
     out : int
-        The row of the output that the first of them becomes.
+        Output row of the first one.
     """
 
     row_group: int
@@ -42,28 +42,28 @@ class RowSlice:
         return self.stop - self.start
 
     def row_indices(self) -> np.ndarray:
-        """Give the numbers of the rows within the row group, int64."""
+        """Return the numbers of the rows within the row group, int64."""
         return np.arange(self.start, self.stop)
 
 
 @dataclass(frozen=True)
 class RowSelection:
-    """Rows of one row group, and where they go.
+    """Selected rows of one row group, and their first output row.
 
     Parameters
     ----------
     row_group : int
-        Its ordinal.
+        Ordinal of the row group.
     row_ranges : RowRanges
-        The rows wanted, counted within it; with a mask, the one range that it is for.
+        The rows, counted within it; with a mask, the one range that it covers.
     out : int
-        The row of the output that the first of them becomes.
+        Output row of the first one.
     chunk_pages : sequence of ChunkPages
-        By the position of a column among those read: where the pages of its chunk are.
+        Pages of the chunk, by the position of a column among those read.
     cached : mapping of int to CachedFixed or CachedBinary
-        By the position of a column: the values of these rows, where they are known already.
+        Predicate cache: values of these rows, by the position of a column.
     mask : uint8 array or None
-        Of each row of the range, whether it is wanted (1) or not (0): where many are, here and there.
+        1 for each selected row of the range, else 0; used for many short runs.
     """
 
     row_group: int
@@ -82,31 +82,31 @@ class RowSelection:
 
     @property
     def selects_all(self) -> bool:
-        """Whether all rows of the row group are wanted."""
+        """Whether all rows of the row group are selected."""
         return self.mask is None and bool(self.chunk_pages) and self.row_ranges.count == self.chunk_pages[0].num_rows
 
     @property
     def selected_ranges(self) -> RowRanges:
-        """The rows wanted, as ranges."""
+        """The selected rows, as ranges."""
         return self.row_ranges if self.mask is None else self.row_ranges.select(RowRanges.from_mask(self.mask))
 
     def row_indices(self) -> np.ndarray:
-        """Give the numbers of the rows within the row group, int64."""
+        """Return the numbers of the rows within the row group, int64."""
         return self.selected_ranges.indices()
 
     def split(self, count: int) -> list[RowSelection]:
-        """Divide the rows into at most `count` parts of about as many, one behind the other; without what was kept."""
+        """Divide the rows, in order, into at most `count` parts of about equal size, without the predicate cache."""
         edges = np.linspace(0, len(self), count + 1).astype(np.int64).tolist()
-        found = []
+        parts = []
         for first, last in pairwise(edges):
             if first < last:
                 rows = self.row_ranges.select(RowRanges([(first, last)]))
-                found.append(RowSelection(self.row_group, rows, self.out + first, self.chunk_pages))
-        return found
+                parts.append(RowSelection(self.row_group, rows, self.out + first, self.chunk_pages))
+        return parts
 
 
 class RowSlices(Sequence[RowSlice]):
-    """Rows of row groups in a table, which is not changed: one object for any number of row groups.
+    """Rows of any number of row groups in one read-only table.
 
     Attributes
     ----------
@@ -189,19 +189,9 @@ class RowSlices(Sequence[RowSlice]):
 
 
 def selected_page_locations(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
-    """Give the places of the pages of a chunk that are needed for some rows.
+    """Return the locations of the pages of a chunk that hold rows of its row group: int64 (pages, LOCATION_FIELDS).
 
-    Parameters
-    ----------
-    chunk : ChunkPages
-        With an offset index.
-    rows : RowRanges
-        Within the row group.
-
-    Returns
-    -------
-    int64 array, (pages, LOCATED_FIELDS)
-        The dictionary page first, if there may be one; positions are in the file.
+    The chunk has an offset index. The dictionary page comes first, if there may be one; positions are in the file.
     """
     if len(rows) == 1:
         start, stop = rows.bounds[0].tolist()

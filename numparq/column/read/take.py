@@ -17,17 +17,11 @@ __all__ = ["ValueIndices", "ValueRanges", "ValueSelection", "dictionary_decode",
 
 
 class ValueSelection(Protocol):
-    """Which values are taken.
-
-    Attributes
-    ----------
-    count : int
-        How many.
-    """
+    """Values to take from decoded arrays."""
 
     @property
     def count(self) -> int:
-        """How many values are taken."""
+        """Number of values."""
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
         """Copy items of `item` bytes of `source` to `out`, from byte `position` on; both uint8."""
@@ -53,7 +47,7 @@ class ValueRanges:
 
     @classmethod
     def from_ranges(cls, ranges: np.ndarray) -> ValueRanges:
-        """Make them of ranges: int64 of shape (n, 2), the first value of each and the one behind the last."""
+        """Return the values of ranges: int64 (ranges, 2), ends exclusive."""
         spans = np.empty(ranges.shape, np.int64)
         spans[:, 0] = ranges[:, 0]
         np.subtract(ranges[:, 1], ranges[:, 0], out=spans[:, 1])
@@ -61,7 +55,7 @@ class ValueRanges:
 
     @cached_property
     def count(self) -> int:
-        """How many values are taken."""
+        """Number of values."""
         return int(self.spans[:, 1].sum())
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
@@ -80,25 +74,25 @@ class ValueRanges:
 
 @dataclass(frozen=True)
 class ValueIndices:
-    """Values one by one: quicker than runs where these are short.
+    """Values one by one: faster than runs if these are short.
 
     Parameters
     ----------
     indices : int32 array
-        Which values; of strings, a negative one stands for an empty string.
+        Positions of the values; of strings, a negative one stands for an empty string.
     """
 
     indices: np.ndarray
 
     @classmethod
     def from_mask(cls, mask: np.ndarray) -> ValueIndices:
-        """Make them of a mask: uint8, 1 where a value is taken and 0 elsewhere."""
-        found = np.empty(len(mask) + 1, np.int32)
-        return cls(found[: selection_kernels.mask_to_indices(mask, len(mask), found)])
+        """Return the values of a mask: uint8, 1 for a value to take, else 0."""
+        indices = np.empty(len(mask) + 1, np.int32)
+        return cls(indices[: selection_kernels.mask_to_indices(mask, len(mask), indices)])
 
     @property
     def count(self) -> int:
-        """How many values are taken."""
+        """Number of values."""
         return len(self.indices)
 
     def take_items(self, source: np.ndarray, item: int, out: np.ndarray, position: int) -> None:
@@ -134,7 +128,7 @@ def take_binary(piece: BinaryArray, selection: ValueSelection) -> BinaryArray:
 
 
 def dictionary_decode(piece: DictionaryArray) -> BinaryArray:
-    """Give the strings that codes stand for, in memory of their own."""
-    found = take_binary(BinaryArray(piece.dictionary.offsets, piece.dictionary.data), ValueIndices(piece.codes))
+    """Return the strings of codes, in memory of their own."""
+    strings = take_binary(BinaryArray(piece.dictionary.offsets, piece.dictionary.data), ValueIndices(piece.codes))
     nulls = piece.codes < 0
-    return BinaryArray(found.offsets, found.data, (~nulls).view(np.uint8) if nulls.any() else None)
+    return BinaryArray(strings.offsets, strings.data, (~nulls).view(np.uint8) if nulls.any() else None)

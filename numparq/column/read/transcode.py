@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from numparq.kernels.tables import (
     SLACK,
 )
 
-from .decompress import BATCH_BYTES, PageBatch
+from .decompress import BATCH_BYTES, PageBatch, decompress_pages
 from .pages import PageFailure, Pages, check_page
 
 # (pages, first, last, decompressed, scratch, out, state) -> exclusive end of what was transcoded, or a negative status.
@@ -45,14 +46,33 @@ Transcoder = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndar
 DecodablePages = tuple[np.ndarray, int, int, np.ndarray]
 
 
-def transcode(pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch) -> Iterable[DecodablePages]:
-    """Return the pages of a decompressed batch, in order, in encodings that the decoders read.
+class PageLevels(Protocol):
+    """Decoder of the levels of pages, which describes them as dense pages."""
 
-    The page table is not changed; an item's buffer is reused for the next one. Raises PageFailure.
+    def decode(self, pages: Pages, first: int, last: int, decompressed: np.ndarray) -> None:
+        """Decode the levels of pages `first` to `last` (exclusive)."""
+
+
+def open_batch(
+    pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch, levels: PageLevels | None = None
+) -> Iterable[DecodablePages]:
+    """Decompress a batch of pages; return them, in order, in encodings that the decoders read.
+
+    `levels` decodes and removes their levels. But for these, the page table is not changed; an item's buffer is reused
+    for the next one. Raises PageFailure.
     """
     first, last, _, is_decodable = batch
+    decompress_pages(pages, batch, decompressed)
+    if levels is not None:
+        levels.decode(pages, first, last, decompressed)
     if is_decodable:
         return [(pages.pages, first, last, decompressed)]
+    return transcode(pages, batch, decompressed, scratch)
+
+
+def transcode(pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch) -> Iterable[DecodablePages]:
+    """Return the pages of a decompressed batch as `open_batch` does, without changing the page table."""
+    first, last, _, _ = batch
     if np.bitwise_or.reduce(pages.chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:
         return transcode_with_carryover(pages, first, last, decompressed, scratch)
     return _transcode_runs(pages, first, last, decompressed, scratch)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from numparq.column.jobs.job import DecodeJob
-from numparq.column.jobs.nested import NestedJob
-from numparq.column.jobs.slice import FixedJob
-from numparq.column.read.context import ReadContext
-from numparq.column.read.page_walk import PageWalk
+from numparq.column.jobs.fixed_sink import FixedSink
+from numparq.column.jobs.nested_sink import NestedSink
+from numparq.column.jobs.task import DecodeTask
+from numparq.column.read.page_sources import InMemoryPages
 from numparq.column.read.pages import PageFailure, Pages
 from numparq.column.read.row_selection import RowSlice
-from numparq.column.scratch import Scratch
 from numparq.errors import CorruptPageError, LimitError, ParquetError
 from numparq.kernels.enums import PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.tables import C_NUM_VALUES, P_CRC, P_ENCODING, P_NUM_VALUES
@@ -29,69 +25,32 @@ _CHECKED_TOGETHER = 256
 _NO_PAGES = np.empty(0, np.intp)
 
 
-class _KnownPageWalk(PageWalk):
-    """A walk that was done before."""
-
-    def __init__(self, context: ReadContext, chunks: np.ndarray, raw: np.ndarray, table: np.ndarray) -> None:
-        super().__init__(context.reader, chunks)
-        self._raw = raw
-        self._table_of_pages = table
-
-    def windows(self, scratch: Scratch) -> Iterator[Pages]:
-        if len(self._table_of_pages):
-            yield Pages(self._raw, self.chunks, self._table_of_pages.copy())
-
-
-class _KnownPageContext(ReadContext):
-    """The context of a job that decodes pages which were found, and checked, before."""
-
-    def __init__(self, context: ReadContext, raw: np.ndarray, table: np.ndarray) -> None:
-        shared = {item.name: getattr(context, item.name) for item in fields(ReadContext)}
-        super().__init__(**shared)
-        self._given = raw, table
-
-    def walk_pages(self, chunks: np.ndarray, row_groups: Sequence[int]) -> PageWalk:
-        return _KnownPageWalk(self, chunks, *self._given)
-
-    def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
-        pass
-
-
-@dataclass
-class _UncountedNestedJob(NestedJob):
-    """Pages of a leaf in a list whose rows nobody knows before their levels are decoded."""
-
-    def _check_rows(self, rows: int) -> None:
-        self.num_rows = rows
-        self.rows = RowSlice(self.row_groups[0], 0, rows, 0)
-
-
 @dataclass
 class IntactPages:
     """What could be decoded of a chunk.
 
     Attributes
     ----------
-    jobs : list of (int, int, DecodeJob)
-        Rows, counted within the row group, and the job that has decoded just these; in order.
+    tasks : list of (int, int, DecodeTask)
+        Rows, counted within the row group, and the task that has decoded only these; in order.
     lost : list of LostRows
         All others.
     failed : int or None
-        The status, out of RETARGET, with which the chunk asks for another target.
+        The status, out of RETRY_STATUSES, with which the chunk asks for another output type.
     """
 
-    jobs: list[tuple[int, int, DecodeJob]] = field(default_factory=list)
+    tasks: list[tuple[int, int, DecodeTask]] = field(default_factory=list)
     lost: list[LostRows] = field(default_factory=list)
     failed: int | None = None
 
 
-def decode_intact_pages(job: DecodeJob, walked: WalkedChunk, num_rows: int) -> IntactPages:
-    """Decode the pages of a chunk that are whole.
+def decode_intact_pages(task: DecodeTask, walked: WalkedChunk, num_rows: int) -> IntactPages:
+    """Decode the intact pages of a chunk.
 
     Parameters
     ----------
-    job : DecodeJob
-        A job of the one chunk, not done yet. It is not changed, but for the memory that its output is.
+    task : DecodeTask
+        A task of the one chunk that has not run. Only the memory of its output is changed.
     walked : WalkedChunk
         Its pages.
     num_rows : int
@@ -105,14 +64,14 @@ def decode_intact_pages(job: DecodeJob, walked: WalkedChunk, num_rows: int) -> I
     ------
     LimitError
     """
-    return _PageBisection(job, walked, num_rows).decode()
+    return _PageBisection(task, walked, num_rows).decode()
 
 
 class _PageBisection:
     """Decodes runs of pages of one chunk."""
 
-    def __init__(self, job: DecodeJob, walked: WalkedChunk, num_rows: int) -> None:
-        self._job = job
+    def __init__(self, task: DecodeTask, walked: WalkedChunk, num_rows: int) -> None:
+        self._task = task
         self._walked = walked
         self._num_rows = num_rows
         self._dictionary = walked.dictionary
@@ -120,7 +79,7 @@ class _PageBisection:
         self._found = IntactPages()
 
     def decode(self) -> IntactPages:
-        """Do it."""
+        """Decode all intact pages."""
         walked = self._walked
         self._check()
         if walked.row_ranges is None:
@@ -148,7 +107,7 @@ class _PageBisection:
             self._dictionary = self._dictionary[:0]
             indices = (table[:, P_ENCODING] == PLAIN_DICTIONARY) | (table[:, P_ENCODING] == RLE_DICTIONARY)
             self._errors.update((page, bad_dictionary) for page in np.flatnonzero(indices).tolist())
-        sums = self._job.context.verify_crc and bool((table[:, P_CRC] >= 0).any())
+        sums = self._task.context.verify_crc and bool((table[:, P_CRC] >= 0).any())
         if sums:
             without = CorruptPageError("the page header has no checksum, but other pages of the column chunk have one")
             self._errors.update((page, without) for page in np.flatnonzero(table[:, P_CRC] < 0).tolist())
@@ -166,21 +125,22 @@ class _PageBisection:
             first += page + 1
 
     def _first_damage(self, table: np.ndarray) -> tuple[int, ParquetError] | None:
-        """Check rows of the page table, in place; gives the first bad one, and what is wrong with it."""
-        job = self._job
+        """Check rows of the page table, in place; return the first bad one, and its error."""
+        task = self._task
+        pages = Pages(self._walked.raw, task.source.chunks, table)
         try:
-            job.context.check_pages(job.row_groups, job.columns, Pages(self._walked.raw, job.chunks, table))
+            task.context.check_pages(task.row_groups, task.columns, pages)
         except PageFailure as failure:
             return failure.page, without_frames(failure.error)
         return None
 
     def _runs(self, spans: np.ndarray) -> list[np.ndarray]:
-        """Divide the pages that may be whole into those that can be decoded together, as ordinals.
+        """Divide the pages without an error into runs that are decoded by one task, as ordinals.
 
-        Values of a fixed size go where their rows are; others follow each other, and so must their pages.
+        Values of a fixed size are decoded to their rows; others follow each other, and so must their pages.
         """
         good = np.array([page for page in range(len(spans)) if page not in self._errors], np.intp)
-        if not len(good) or type(self._job) is FixedJob:
+        if not len(good) or isinstance(self._task.sink, FixedSink):
             return [good] if len(good) else []
         gaps = (np.diff(good) > 1) | (spans[good[:-1], 1] != spans[good[1:], 0])
         return np.split(good, np.flatnonzero(gaps) + 1)
@@ -191,78 +151,74 @@ class _PageBisection:
         while waiting and self._found.failed is None:
             pages = waiting.pop()
             start, stop = int(spans[pages[0], 0]), int(spans[pages[-1], 1])
-            made = self._attempt(pages, stop - start)
-            if isinstance(made, DecodeJob):
-                self._found.jobs.append((start, stop, made))
+            result = self._attempt(pages, stop - start)
+            if isinstance(result, DecodeTask):
+                self._found.tasks.append((start, stop, result))
             elif len(pages) == 1:
-                self._errors[int(pages[0])] = made
+                self._errors[int(pages[0])] = result
             else:
                 middle = len(pages) // 2
                 waiting += [pages[middle:], pages[:middle]]
 
-    def _attempt(self, pages: np.ndarray, num_rows: int) -> DecodeJob | ParquetError:
-        """Decode some pages, by their ordinals; gives the job that has done so, or what is wrong with one of them."""
+    def _attempt(self, pages: np.ndarray, num_rows: int | None) -> DecodeTask | ParquetError:
+        """Decode some pages, by their ordinals; return the task that has done so, or the error of one of them.
+
+        `num_rows` of a leaf in a list is None if only its levels have it.
+        """
         data = self._walked.pages[pages]
-        job = self._job_for(np.concatenate([self._dictionary, data]), int(data[:, P_NUM_VALUES].sum()), num_rows)
+        task = self._task_for(np.concatenate([self._dictionary, data]), int(data[:, P_NUM_VALUES].sum()), num_rows)
         try:
-            job()
+            task()
         except LimitError:
             raise
         except ParquetError as error:
             return without_frames(error)
-        for status in job.retries.values():
+        for status in task.sink.failed.values():
             self._found.failed = status
-        return job
+        return task
 
-    def _job_for(self, table: np.ndarray, num_values: int, num_rows: int) -> DecodeJob:
-        job = self._job
-        changes: dict[str, Any] = {
-            "context": _KnownPageContext(job.context, self._walked.raw, table),
-            "chunks": job.chunks.copy(),
-            "shares_pages": False,
-            "retries": {},
-            "arrays": [],
-        }
-        if isinstance(job, NestedJob):
-            changes["chunks"][0, C_NUM_VALUES] = num_values
-            changes |= {"num_rows": num_rows, "rows": RowSlice(job.row_groups[0], 0, num_rows, 0)}
-            if self._walked.row_ranges is None:
-                values = {item.name: getattr(job, item.name) for item in fields(job)}
-                return _UncountedNestedJob(**{**values, **changes})
-        return replace(job, **changes)
+    def _task_for(self, table: np.ndarray, num_values: int, num_rows: int | None) -> DecodeTask:
+        single = self._task.single(0)
+        chunks, sink = single.source.chunks, single.sink
+        if isinstance(sink, NestedSink):
+            chunks[0, C_NUM_VALUES] = num_values
+            sink.num_rows, sink.rows = num_rows, RowSlice(single.row_groups[0], 0, num_rows or 0, 0)
+        return replace(single, source=InMemoryPages(self._walked.raw, chunks, table))
 
     def _decode_prefix(self) -> None:
-        """Decode the longest run of pages from the first on: rows go on from page to page, and none can be left out."""
+        """Decode the longest run of pages from the first on: a row may continue in the next page."""
         good, bad = 0, min([*self._errors, len(self._walked.pages)]) + 1
-        best: DecodeJob | None = None
+        best: DecodeTask | None = None
         error = self._errors.get(bad - 1, self._walked.end_error or self._walked.inconsistency)
         middle = bad - 1
         while good < middle < bad and self._found.failed is None:
-            made = self._attempt(np.arange(middle), 0)
-            if isinstance(made, DecodeJob):
-                good, best = middle, made
+            result = self._attempt(np.arange(middle), None)
+            if isinstance(result, DecodeTask):
+                good, best = middle, result
             else:
-                bad, error = middle, made
+                bad, error = middle, result
             middle = (good + bad) // 2
-        rows = best.num_rows if isinstance(best, NestedJob) else 0
+        sink = None if best is None else best.sink
+        rows = sink.num_rows or 0 if isinstance(sink, NestedSink) else 0
         if error is None and rows == self._num_rows:
-            self._found.jobs.append((0, rows, best))  # type: ignore[arg-type]
+            self._found.tasks.append((0, rows, best))  # type: ignore[arg-type]
             return
         error = error or CorruptPageError("the levels do not have as many rows as the row group")
         rows = min(max(rows - 1, 0), self._num_rows)  # the last one may go on in what is lost
         if best is not None and rows and self._walked.inconsistency is None:
-            self._found.jobs.append((0, rows, best))
+            self._found.tasks.append((0, rows, best))
         else:
             rows = 0
         self._found.lost.append(LostRows(rows, self._num_rows, error))
 
     def _drop_after_doubt(self, error: ParquetError) -> None:
-        """Give up all rows that headers which do not add up may have moved: those from the first bad page on, or all.
+        """Drop all rows that inconsistent headers may have moved: those from the first bad page on, or all.
 
-        Where no page is found to be bad, any of them may be the one whose header is wrong.
+        Without a bad page, the wrong header may be that of any page.
         """
         assert self._walked.row_ranges is not None
         first = int(self._walked.row_ranges[min(self._errors), 0]) if self._errors else 0
-        self._found.jobs = [(start, min(stop, first), job) for start, stop, job in self._found.jobs if start < first]
+        tasks = self._found.tasks
+        self._found.tasks = [(start, min(stop, first), task) for start, stop, task in tasks if start < first]
         self._found.lost = [LostRows(first, self._num_rows, self._errors.get(min(self._errors, default=-1), error))]
         self._errors.clear()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numparq.column.jobs.schedule import decode_columns
+from numparq.column.jobs.schedule import TaskScheduler, decode_columns
+from numparq.column.read.context import ReadContext
 from numparq.column.read.row_selection import RowSlice, RowSlices
 from numparq.errors import ParquetError
 from numparq.expr.bound import filter_leaves
@@ -21,7 +22,7 @@ from numparq.scan.filter_columns import FilterBuffers, column_vector, leaf_posit
 from .footer_checks import TolerantChunkTables
 from .losses import Losses, Lost
 from .lost_rows import take_intact
-from .retry import TolerantContext, TolerantJobMaker
+from .retry import damage_scheduler
 
 if TYPE_CHECKING:
     from numparq.column.read.output import OutputMemory
@@ -43,8 +44,6 @@ class SkipDamagedFile:
         Output rows of the selected row groups that satisfy the predicate; None without one.
     """
 
-    context = TolerantContext
-
     def __init__(self, name: str, footer: Footer, damaged_chunks: Mapping[tuple[int, str], ParquetError]) -> None:
         self.losses = Losses(name, [0, *np.cumsum(footer.row_group_num_rows).tolist()])
         self.matching: RowRanges | None = None
@@ -57,16 +56,11 @@ class SkipDamagedFile:
         self._tables = TolerantChunkTables(footer, leaves, row_groups, end, files, self._damaged_chunks)
         return self._tables
 
-    def job_maker(
-        self,
-        context: TolerantContext,
-        tables: TolerantChunkTables,
-        leaves: Sequence[Leaf],
-        memory: OutputMemory,
-        slices: RowSlices,
-    ) -> TolerantJobMaker:
-        """Build the job scheduler."""
-        return TolerantJobMaker(context, tables, memory, self.losses)
+    def scheduler(
+        self, context: ReadContext, tables: TolerantChunkTables, leaves: Sequence[Leaf], memory: OutputMemory
+    ) -> TaskScheduler:
+        """Return the scheduler of the tasks."""
+        return damage_scheduler(context, tables, memory, self.losses)
 
     def report(self) -> list[Lost]:
         """List the losses."""
@@ -96,11 +90,10 @@ class SkipDamagedFile:
         """Decode the filter columns of a slice; return its rows, from 0, that are intact and match."""
         leaves, only = self._tables.leaves, RowSlices.single(part.row_group, part.start, part.stop)
         positions = list(leaf_positions(leaves, filter_leaves(bound)).values())
-        memory = FilterBuffers.allocate(leaves, len(part), rows.context.local.get())
+        memory = FilterBuffers(leaves, len(part), rows.context.local.get())
         for position in positions:
             memory.reallocate(position, plain_output_type(leaves[position]))
-        assert isinstance(rows.context, TolerantContext)
-        scheduler = TolerantJobMaker(rows.context, self._tables, memory, self.losses)
+        scheduler = damage_scheduler(rows.context, self._tables, memory, self.losses)
         decoded = decode_columns(scheduler, memory, lambda: [only], positions)
         lost = self.losses.lost_rows(only, positions)
         intact = RowRanges.all(len(part)) - lost

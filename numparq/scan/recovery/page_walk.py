@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from numparq.column.read.page_walk import PageWalk
+from numparq.column.read.page_headers import HeaderScan
 from numparq.errors import CorruptPageError, LimitError, ParquetError
 from numparq.format.module_reader import ModuleReader
 from numparq.format.thrift.decode import Record, read_record
 from numparq.format.thrift.layout import thrift_layout
-from numparq.kernels.decode.page_headers import SCAN_IN_CHUNK, SCAN_POS, SCAN_VALUES
 from numparq.kernels.enums import DATA_PAGE_V2, DICTIONARY_PAGE
 from numparq.kernels.tables import (
     C_END,
@@ -35,7 +34,7 @@ from .losses import LostRows, without_frames
 
 __all__ = ["PAGE_OFFSET", "PAGE_ROW", "PAGE_SIZE", "WalkedChunk", "read_page_locations", "walk_pages"]
 
-# Columns of what `page_locations` gives.
+# Columns of the page locations.
 PAGE_OFFSET, PAGE_SIZE, PAGE_ROW = range(3)
 _FIELDS = ("page_locations.offset", "page_locations.compressed_page_size", "page_locations.first_row_index")
 
@@ -53,15 +52,15 @@ def read_page_locations(reader: ModuleReader, chunk: Record, start: int, end: in
     chunk : Record
         The ColumnChunk of the footer.
     start, end : int
-        Between which positions of the file the chunk's pages are.
+        Byte range of the chunk's pages in the file.
     num_rows : int
         Rows of its row group.
 
     Returns
     -------
     int64 array, (pages, 3), or None
-        Of each data page the position of its header, its bytes with the header, and its first row within the row
-        group. None where there is no offset index, or one that cannot be right: it is only a help.
+        Position of each data page's header, bytes with the header, and first row within the row group. None without an
+        offset index, or with an inconsistent one.
     """
     position, length = chunk.offset_index_offset, chunk.offset_index_length
     if not position or not length or chunk.file_path or position < 0 or not 0 < length <= reader.source.size - position:
@@ -78,16 +77,16 @@ def read_page_locations(reader: ModuleReader, chunk: Record, start: int, end: in
 
 
 def _decode_locations(data: np.ndarray, length: int) -> np.ndarray:
-    wanted = thrift_layout("OffsetIndex", *_FIELDS)
-    words = read_record(data, length, wanted)
-    slot, record = wanted.slot("page_locations"), wanted.record_layout("page_locations")
+    layout = thrift_layout("OffsetIndex", *_FIELDS)
+    words = read_record(data, length, layout)
+    slot, record = layout.slot("page_locations"), layout.record_layout("page_locations")
     first, count = max(int(words[slot]), 0), int(words[slot + 1])
     rows = words[first : first + count * record.words].reshape(count, record.words)
-    return rows[:, [wanted.slot(field) for field in _FIELDS]]
+    return rows[:, [layout.slot(field) for field in _FIELDS]]
 
 
 def _is_consistent(found: np.ndarray, start: int, end: int, num_rows: int) -> bool:
-    """Tell whether pages can lie so: one behind the other within the chunk, their rows one behind the other."""
+    """Whether pages are in order within the chunk, and so are their rows."""
     if not len(found):
         return False
     offsets, sizes, rows = found.T
@@ -101,27 +100,26 @@ def _is_consistent(found: np.ndarray, start: int, end: int, num_rows: int) -> bo
 
 @dataclass
 class WalkedChunk:
-    """What a walk over the pages of a column chunk has found.
+    """Pages of a column chunk, as far as a walk over them came.
 
     Attributes
     ----------
     raw : uint8 array
-        The chunk's bytes, and SLACK behind.
+        The chunk's bytes, and SLACK bytes after them.
     dictionary : int64 array, (0 or 1, PAGE_FIELDS)
         The row of the page table of the dictionary page.
     dictionary_error : ParquetError or None
-        What is wrong with the dictionary page, if there is one and it is damaged.
+        Error of the dictionary page, if it is damaged.
     pages : int64 array, (pages, PAGE_FIELDS)
-        The data pages whose headers are whole, in order.
+        The data pages with intact headers, in order.
     row_ranges : int64 array, (pages, 2), or None
-        Of each of them the first row and the one behind the last, counted within the row group; None where only the
-        levels could tell.
+        First row and exclusive end of each of them within the row group; None if only the levels have them.
     lost : list of LostRows
-        The rows of pages that the walk did not find.
+        The rows of all other pages.
     inconsistency : ParquetError or None
-        What is wrong where the headers do not add up: one of them is, and so are the rows of all pages behind it.
+        Error of headers that are inconsistent: one is wrong, and with it the rows of all pages after it.
     end_error : ParquetError or None
-        What the walk ended at, where the rows behind cannot be told without the levels.
+        Error that ended the walk, if only the levels have the rows after it.
     """
 
     raw: np.ndarray
@@ -137,18 +135,18 @@ class WalkedChunk:
 def walk_pages(
     reader: ModuleReader, chunk: np.ndarray, num_rows: int, locations: np.ndarray | None = None, repeated: bool = False
 ) -> WalkedChunk:
-    """Walk over the pages of a column chunk as far as its damages allow it.
+    """Walk over the pages of a column chunk, as far as its damage allows.
 
     Parameters
     ----------
     reader : ModuleReader
         Reader of the file.
     chunk : int64 array, (1, CHUNK_FIELDS)
-        The chunk table, as `ChunkTables.of_row_group` makes it. Pages without a row that is wanted are left out.
+        The chunk table. Pages without a selected row are left out.
     num_rows : int
         Rows of the row group.
     locations : int64 array, (pages, 3), or None
-        What `page_locations` gives.
+        Page locations by `read_page_locations`.
     repeated : bool
         Whether the leaf is in a list, so that a row may have any number of values.
 
@@ -172,22 +170,22 @@ def walk_pages(
     if locations is not None:
         locations = locations.copy()
         locations[:, PAGE_OFFSET] -= start
-        _walk_locations(walked, reader, chunk, num_rows, locations, repeated)
+        _walk_locations(walked, chunk, num_rows, locations, repeated)
     else:
-        _walk_headers(walked, reader, chunk, num_rows, repeated)
+        _walk_headers(walked, chunk, num_rows, repeated)
     return walked
 
 
-def _walk_headers(walked: WalkedChunk, reader: ModuleReader, chunk: np.ndarray, num_rows: int, repeated: bool) -> None:
-    """Walk from header to header; behind a damaged one there is no way on."""
-    wanted = int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP])
-    walk = PageWalk(reader, chunk)
-    walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
+def _walk_headers(walked: WalkedChunk, chunk: np.ndarray, num_rows: int, repeated: bool) -> None:
+    """Walk from header to header, up to a damaged one."""
+    selected = int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP])
+    chunk[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
+    scan = HeaderScan(chunk)
     end, num_values = int(chunk[0, C_END]), int(chunk[0, C_NUM_VALUES])
-    trouble = _scan_headers(walk, walked.raw, end)
-    _split_dictionary(walked, walk.page_table)
-    seen, position = int(walk.state[SCAN_VALUES]), int(walk.state[SCAN_POS])
-    passed_over = int(walk.state[SCAN_IN_CHUNK]) > len(walk.page_table)
+    trouble = _scan_headers(scan, walked.raw, end)
+    _split_dictionary(walked, scan.page_table)
+    seen, position = scan.num_values_in_chunk, scan.position
+    passed_over = scan.num_pages_in_chunk > len(scan.page_table)
     if trouble is not None and passed_over and seen <= num_values:
         seen = _drop_after_gap(walked, seen)
         trouble = CorruptPageError("the page type is unknown, and the other pages lack some of the values")
@@ -199,7 +197,7 @@ def _walk_headers(walked: WalkedChunk, reader: ModuleReader, chunk: np.ndarray, 
     if not repeated:
         first = walked.pages[:, P_ROW]
         walked.row_ranges = np.stack([first, first + walked.pages[:, P_NUM_VALUES]], axis=1)
-        _keep_selected(walked, *wanted)
+        _keep_selected(walked, *selected)
     elif (rows := _rows_by_headers(walked)) is not None:
         stops = np.cumsum([0, *rows])
         walked.row_ranges = np.stack([stops[:-1], stops[1:]], axis=1)
@@ -216,10 +214,10 @@ def _walk_headers(walked: WalkedChunk, reader: ModuleReader, chunk: np.ndarray, 
         walked.lost.append(LostRows(min(seen, num_rows), num_rows, trouble))
 
 
-def _scan_headers(walk: PageWalk, raw: np.ndarray, end: int) -> ParquetError | None:
+def _scan_headers(scan: HeaderScan, raw: np.ndarray, end: int) -> ParquetError | None:
     """Scan page headers up to `end`; return the error that ended the scan, if any."""
     try:
-        walk.scan(raw, end)
+        scan.scan(raw, end, 0)
     except LimitError:
         raise
     except ParquetError as error:
@@ -237,7 +235,7 @@ def _drop_unverified_end(walked: WalkedChunk, seen: int) -> int:
 
 
 def _drop_after_gap(walked: WalkedChunk, seen: int) -> int:
-    """Leave out the data pages behind the first that was passed over, for its type is none known; the values left."""
+    """Drop the data pages after the first one of unknown type; return the values left."""
     ordinals = walked.pages[:, P_IN_CHUNK]
     behind = ordinals != np.arange(len(ordinals)) + len(walked.dictionary)
     if behind.any():
@@ -247,10 +245,10 @@ def _drop_after_gap(walked: WalkedChunk, seen: int) -> int:
 
 
 def _keep_selected(walked: WalkedChunk, start: int, stop: int) -> None:
-    """Leave out the pages without a row that is wanted."""
+    """Drop the pages without a selected row."""
     assert walked.row_ranges is not None
-    wanted = (walked.row_ranges[:, 0] < stop) & (walked.row_ranges[:, 1] > start)
-    walked.pages, walked.row_ranges = walked.pages[wanted], walked.row_ranges[wanted]
+    is_selected = (walked.row_ranges[:, 0] < stop) & (walked.row_ranges[:, 1] > start)
+    walked.pages, walked.row_ranges = walked.pages[is_selected], walked.row_ranges[is_selected]
 
 
 def _split_dictionary(walked: WalkedChunk, table: np.ndarray) -> None:
@@ -260,7 +258,7 @@ def _split_dictionary(walked: WalkedChunk, table: np.ndarray) -> None:
 
 
 def _rows_by_headers(walked: WalkedChunk) -> list[int] | None:
-    """Give num_rows of each page; None where there are pages of version 1, or of writers in Go, which do not count."""
+    """Return num_rows of each page; None for pages of version 1, or of writers in Go, which do not count."""
     if not (walked.pages[:, P_TYPE] == DATA_PAGE_V2).all():
         return None
     rows = [_rows_of(walked.raw, page) for page in walked.pages]
@@ -269,34 +267,33 @@ def _rows_by_headers(walked: WalkedChunk) -> list[int] | None:
 
 
 def _rows_of(raw: np.ndarray, page: np.ndarray) -> int:
-    """Give num_rows of the header of a page of version 2, which the page table has no place for."""
-    wanted = thrift_layout("PageHeader", "data_page_header_v2.num_rows")
+    """Return num_rows of the header of a page of version 2, which is not in the page table."""
+    layout = thrift_layout("PageHeader", "data_page_header_v2.num_rows")
     header = raw[int(page[P_HEADER]) : int(page[P_BODY])]
-    return max(int(read_record(header, len(header), wanted)[wanted.slot("data_page_header_v2.num_rows")]), 0)
+    return max(int(read_record(header, len(header), layout)[layout.slot("data_page_header_v2.num_rows")]), 0)
 
 
 def _walk_locations(
-    walked: WalkedChunk, reader: ModuleReader, chunk: np.ndarray, num_rows: int, locations: np.ndarray, repeated: bool
+    walked: WalkedChunk, chunk: np.ndarray, num_rows: int, locations: np.ndarray, repeated: bool
 ) -> None:
-    """Go from one location of the offset index to the next."""
+    """Read the page at each location of the offset index."""
     before = int(locations[0, PAGE_OFFSET])
-    one_page = _PageAtLocation(walked.raw, reader, chunk)
     if before:
         try:
-            _split_dictionary(walked, one_page.at(0, before))
+            _split_dictionary(walked, _scan_page(walked.raw, chunk, 0, before))
         except LimitError:
             raise
         except ParquetError as error:
             walked.dictionary_error = without_frames(error)
     pages, spans = [], []
     stops = [*locations[1:, PAGE_ROW].tolist(), num_rows]
-    wanted = (0, num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
+    selected = (0, num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
     for number, (location, stop) in enumerate(zip(locations.tolist(), stops, strict=True)):
         first = location[PAGE_ROW]
-        if first >= wanted[1] or stop <= wanted[0]:
+        if first >= selected[1] or stop <= selected[0]:
             continue
         try:
-            page = one_page.at(location[PAGE_OFFSET], location[PAGE_SIZE])
+            page = _scan_page(walked.raw, chunk, location[PAGE_OFFSET], location[PAGE_SIZE])
             _check_page(page, location, stop - first, repeated)
         except LimitError:
             raise
@@ -310,27 +307,19 @@ def _walk_locations(
     walked.row_ranges = np.array(spans, np.int64).reshape(-1, 2)
 
 
-class _PageAtLocation:
-    """Reads the header of the one page that is between two positions of a chunk."""
-
-    def __init__(self, raw: np.ndarray, reader: ModuleReader, chunk: np.ndarray) -> None:
-        self._raw = raw
-        self._walk = PageWalk(reader, chunk.copy())
-        self._walk.chunks[0, C_NUM_VALUES] = -1  # no more than the first page
-        self._walk.chunks[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
-
-    def at(self, position: int, size: int) -> np.ndarray:
-        """Give its row of the page table."""
-        walk = self._walk
-        walk.chunks[0, [C_START, C_END]] = position, position + size
-        walk.state[:] = 0
-        walk.state[SCAN_POS] = position
-        walk.scan(self._raw, position + size)
-        return walk.page_table.copy()
+def _scan_page(raw: np.ndarray, chunk: np.ndarray, position: int, size: int) -> np.ndarray:
+    """Return the row of the page table of the one page in `size` bytes of a chunk."""
+    one_page = chunk.copy()
+    one_page[0, [C_START, C_END]] = position, position + size
+    one_page[0, C_NUM_VALUES] = -1  # no more than the first page
+    one_page[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
+    scan = HeaderScan(one_page)
+    scan.scan(raw, position + size, position)
+    return scan.page_table
 
 
 def _check_page(page: np.ndarray, location: list[int], num_rows: int, repeated: bool) -> None:
-    """Refuse what is no data page, or not the one that the offset index tells of."""
+    """Raise CorruptPageError unless this is the data page of the offset index."""
     if not len(page) or page[0, P_TYPE] == DICTIONARY_PAGE:
         raise CorruptPageError("the header is not that of a data page, but the offset index locates one here")
     if page[0, P_BODY] + page[0, P_COMPRESSED] != location[PAGE_OFFSET] + location[PAGE_SIZE]:

@@ -1,20 +1,17 @@
-"""Retry failed decode jobs, column chunk by column chunk."""
+"""Retry failed decode tasks, column chunk by column chunk, then by runs of their pages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from numparq.column.jobs.job import DecodeJob
-from numparq.column.jobs.nested import NestedJob
-from numparq.column.jobs.schedule import JobScheduler
-from numparq.column.jobs.slice import DictionaryJob, FixedJob
+from numparq.column.jobs.codes_sink import CodesSink
+from numparq.column.jobs.fixed_sink import FixedSink
+from numparq.column.jobs.nested_sink import NestedSink
+from numparq.column.jobs.schedule import TaskScheduler
+from numparq.column.jobs.task import DecodeTask
 from numparq.column.read.context import ReadContext
-from numparq.column.read.output import OutputMemory
-from numparq.column.read.pages import Pages
 from numparq.errors import LimitError, ParquetError
 from numparq.kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START
 from numparq.plan.row_ranges import RowRanges
@@ -25,181 +22,124 @@ from .losses import Losses, LostRows, without_frames
 from .lost_rows import LostPiece, PartialLeaf, slice_piece
 from .page_walk import read_page_locations, walk_pages
 
-__all__ = ["TolerantContext", "TolerantJobMaker"]
+if TYPE_CHECKING:
+    from numparq.column.read.output import OutputMemory
+
+__all__ = ["damage_scheduler"]
 
 
-@dataclass
-class TolerantContext(ReadContext):
-    """The context of a read that goes on behind damages; `header_check` holds page headers against the footer."""
+def damage_scheduler(
+    context: ReadContext, tables: TolerantChunkTables, memory: OutputMemory, losses: Losses
+) -> TaskScheduler:
+    """Return a scheduler whose tasks skip damage, of which `losses` keeps account.
 
-    header_check: PageHeaderCheck | None = None
-
-    def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
-        """Check pages before they are decoded; PageFailure."""
-        if self.header_check is not None:
-            self.header_check.check(row_groups, columns, pages)
-        super().check_pages(row_groups, columns, pages)
-
-
-class _CaughtJob:
-    """A job that keeps its error, so that others are done all the same."""
-
-    def __init__(self, job: DecodeJob) -> None:
-        self.job = job
-        self.pristine = job.chunks.copy()
-        self.error: ParquetError | None = None
-
-    @property
-    def chunks(self) -> np.ndarray:
-        """The job's chunk table."""
-        return self.job.chunks
-
-    @property
-    def num_bytes(self) -> int:
-        """The bytes of the file that it reads."""
-        return self.job.num_bytes
-
-    def __call__(self) -> None:
-        try:
-            self.job()
-        except LimitError:
-            raise
-        except ParquetError as error:
-            self.error = without_frames(error)
-
-
-class TolerantJobMaker(JobScheduler):
-    """Makes jobs, and has those that fail done again with what is left of their chunks.
-
-    Parameters
-    ----------
-    context : TolerantContext
-        Of the read.
-    chunk_tables : TolerantChunkTables
-        The chunks of the columns read.
-    memory : OutputMemory
-        Where they are decoded to.
-    losses : Losses
-        What is lost is noted there.
+    `context` now checks page headers against the footer.
     """
-
-    def __init__(
-        self, context: TolerantContext, chunk_tables: TolerantChunkTables, memory: OutputMemory, losses: Losses
-    ) -> None:
-        super().__init__(context, chunk_tables, chunk_tables.leaves, memory)
-        context.header_check = PageHeaderCheck(chunk_tables.footer, chunk_tables.leaves)
-        self._chunk_tables = chunk_tables
-        self._losses = losses
-
-    def run(self, jobs: Sequence[DecodeJob]) -> None:
-        """Do jobs; what a failed one could not decode is lost."""
-        for job in jobs:
-            for row_group, column in zip(job.row_groups, job.columns, strict=True):
-                self._losses.forget(row_group, column)
-        trials = [_CaughtJob(job) for job in jobs]
-        super().run(trials)  # type: ignore[arg-type]
-        for trial in trials:
-            if trial.error is not None:
-                self._retry(trial)
-
-    def _retry(self, trial: _CaughtJob) -> None:
-        """Do the chunks of a failed job one by one."""
-        job = trial.job
-        job.chunks, job.arrays, job.retries = trial.pristine.copy(), [], {}
-        for place, (row_group, column) in enumerate(zip(job.row_groups, job.columns, strict=True)):
-            fault = self._chunk_tables.faults.get((row_group, column))
-            if fault is not None:
-                lost = [LostRows(0, self._chunk_tables.num_rows(row_group), fault)]
-                self._store(job, place, _single_chunk_job(job, place), IntactPages(lost=lost))
-                continue
-            again = _CaughtJob(_single_chunk_job(job, place))
-            again()
-            if again.error is not None:
-                alone = _single_chunk_job(job, place)
-                self._store(job, place, alone, self._decode_pages(alone, again.error))
-                continue
-            job.retries.update(again.job.retries)
-            job.arrays.extend(again.job.arrays)
-            job.chunks[place, C_NULL_COUNT] = again.chunks[0, C_NULL_COUNT]
-
-    def _decode_pages(self, alone: DecodeJob, error: ParquetError) -> IntactPages:
-        """Walk over a chunk's pages, by its offset index if it has a sound one, and decode them."""
-        (row_group,), (column,) = alone.row_groups, alone.columns
-        leaf, num_rows = self._chunk_tables.leaves[column], self._chunk_tables.num_rows(row_group)
-        try:
-            record = self._chunk_tables.footer.chunks.chunk_record(row_group, leaf.index)
-            start, end = alone.chunks[0, [C_START, C_END]].tolist()
-            locations = read_page_locations(self._context.reader, record, start, end, num_rows)
-        except LimitError:
-            raise
-        except ParquetError:
-            locations = None
-        repeated = leaf.max_repetition_level > 0
-        walked = walk_pages(self._context.reader, alone.chunks, num_rows, locations, repeated)
-        decoded = decode_intact_pages(alone, walked, num_rows)
-        if decoded.failed is None and not decoded.lost:  # no page can be named, and yet the chunk is not whole
-            return IntactPages(lost=[LostRows(0, num_rows, error)])
-        return decoded
-
-    def _store(self, job: DecodeJob, position: int, alone: DecodeJob, decoded: IntactPages) -> None:
-        """Put what could be decoded of a chunk in the place of what a job should have decoded; the rest is lost."""
-        (row_group,), (column,) = alone.row_groups, alone.columns
-        if decoded.failed is not None:
-            job.retries[column] = decoded.failed
-            return
-        first, stop = _row_range(alone)
-        lost = [LostRows(max(rows.first, first), min(rows.stop, stop), rows.reason) for rows in decoded.lost]
-        self._losses.add(row_group, column, lost)
-        job.chunks[position, C_NULL_COUNT] = sum(int(done.chunks[0, C_NULL_COUNT]) for _, _, done in decoded.jobs)
-        job.arrays.extend(_pieces_with_placeholders(alone, decoded, first, stop))
+    context.header_check = PageHeaderCheck(tables.footer, tables.leaves).check
+    scheduler = TaskScheduler(context, tables, tables.leaves, memory)
+    scheduler.run_task = partial(_run_task, tables, losses)
+    return scheduler
 
 
-def _single_chunk_job(job: DecodeJob, position: int) -> DecodeJob:
-    """Make a job of one chunk of a job that has not begun."""
-    one = slice(position, position + 1)
-    changes = {
-        "row_groups": job.row_groups[one],
-        "columns": job.columns[one],
-        "chunks": job.chunks[one].copy(),
-        "shares_pages": False,
-        "retries": {},
-        "arrays": [],
-    }
-    if isinstance(job, FixedJob):
-        changes["output_of"] = job.output_of[one]
-    if isinstance(job, NestedJob):  # every attempt would keep a dictionary of its own
-        changes["target"] = replace(job.target, keep_codes=False)
-    return replace(job, **changes)  # type: ignore[arg-type]
+def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> None:
+    """Run a task; if it fails, its chunks one by one. What cannot be decoded is lost."""
+    for row_group, column in zip(task.row_groups, task.columns, strict=True):
+        losses.forget(row_group, column)
+    chunks = task.source.chunks.copy()
+    if _run(task) is None:
+        return
+    task.source = replace(task.source, chunks=chunks)  # type: ignore[type-var]
+    sink = task.sink
+    sink.arrays, sink.failed = [], {}
+    for position, (row_group, column) in enumerate(zip(task.row_groups, task.columns, strict=True)):
+        single = task.single(position)
+        error = tables.faults.get((row_group, column))
+        if error is not None:
+            lost = [LostRows(0, tables.num_rows(row_group), error)]
+            num_nulls = _store(task, single, IntactPages(lost=lost), losses)
+        elif (error := _run(single)) is not None:
+            single = task.single(position)
+            num_nulls = _store(task, single, _decode_pages(tables, single, error), losses)
+        else:
+            sink.failed.update(single.sink.failed)
+            sink.arrays.extend(single.sink.arrays)
+            num_nulls = int(single.source.chunks[0, C_NULL_COUNT])
+        chunks[position, C_NULL_COUNT] = num_nulls
 
 
-def _row_range(job: DecodeJob) -> tuple[int, int]:
-    """Give the rows that are wanted of a chunk, counted within its row group."""
-    if isinstance(job, NestedJob):
-        return job.rows.start, job.rows.stop
-    return int(job.chunks[0, C_ROW_START]), int(job.chunks[0, C_ROW_STOP])
+def _run(task: DecodeTask) -> ParquetError | None:
+    """Run a task, and return its error."""
+    try:
+        task()
+    except LimitError:
+        raise
+    except ParquetError as error:
+        return without_frames(error)
+    return None
 
 
-def _pieces_with_placeholders(job: DecodeJob, decoded: IntactPages, first: int, stop: int) -> list[Any]:
-    """Return the rows `first` to `stop` (exclusive) of a chunk: what was decoded, with placeholders for the rest."""
-    if isinstance(job, NestedJob):
-        parts = [(begin - first, end - first, done.arrays[0]) for begin, end, done in decoded.jobs]
-        partial = PartialLeaf(parts, stop - first, job.row_groups[0])
+def _decode_pages(tables: TolerantChunkTables, task: DecodeTask, error: ParquetError) -> IntactPages:
+    """Walk over a chunk's pages, by its offset index if it has a sound one, and decode them."""
+    (row_group,), (column,), reader = task.row_groups, task.columns, task.context.reader
+    leaf, num_rows = tables.leaves[column], tables.num_rows(row_group)
+    try:
+        record = tables.footer.chunks.chunk_record(row_group, leaf.index)
+        start, end = task.source.chunks[0, [C_START, C_END]].tolist()
+        locations = read_page_locations(reader, record, start, end, num_rows)
+    except LimitError:
+        raise
+    except ParquetError:
+        locations = None
+    walked = walk_pages(reader, task.source.chunks, num_rows, locations, leaf.max_repetition_level > 0)
+    decoded = decode_intact_pages(task, walked, num_rows)
+    if decoded.failed is None and not decoded.lost:  # no page can be named, and yet the chunk is not whole
+        return IntactPages(lost=[LostRows(0, num_rows, error)])
+    return decoded
+
+
+def _store(task: DecodeTask, single: DecodeTask, decoded: IntactPages, losses: Losses) -> int:
+    """Add the decoded pages of one chunk to the arrays of a task; the rest is lost. Return the null count."""
+    (row_group,), (column,) = single.row_groups, single.columns
+    if decoded.failed is not None:
+        task.sink.failed[column] = decoded.failed
+        return 0
+    first, stop = _row_range(single)
+    lost = [LostRows(max(rows.first, first), min(rows.stop, stop), rows.reason) for rows in decoded.lost]
+    losses.add(row_group, column, lost)
+    task.sink.arrays.extend(_arrays_with_placeholders(single, decoded, first, stop))
+    return sum(int(done.source.chunks[0, C_NULL_COUNT]) for _, _, done in decoded.tasks)
+
+
+def _row_range(task: DecodeTask) -> tuple[int, int]:
+    """Return the selected rows of a chunk, counted within its row group."""
+    if isinstance(task.sink, NestedSink):
+        return task.sink.rows.start, task.sink.rows.stop
+    chunk = task.source.chunks[0]
+    return int(chunk[C_ROW_START]), int(chunk[C_ROW_STOP])
+
+
+def _arrays_with_placeholders(task: DecodeTask, decoded: IntactPages, first: int, stop: int) -> list[Any]:
+    """Return the rows `first` to `stop` (exclusive) of a chunk: arrays of decoded rows, placeholders for lost ones."""
+    sink = task.sink
+    if isinstance(sink, NestedSink):
+        parts = [(begin - first, end - first, done.sink.arrays[0]) for begin, end, done in decoded.tasks]
+        partial_leaf = PartialLeaf(parts, stop - first, task.row_groups[0])
         rows = RowRanges.all(stop - first)
-        return [partial if rows - partial.intact else partial.take(rows, job.leaf, job.target)]
-    if isinstance(job, FixedJob) and not isinstance(job, DictionaryJob):
+        return [partial_leaf if rows - partial_leaf.intact else partial_leaf.take(rows, sink.leaf, sink.target)]
+    if isinstance(sink, FixedSink):
         return []
-    made: list[Any] = []
+    arrays: list[Any] = []
     position = first
-    for begin, end, done in decoded.jobs:
+    for begin, end, done in decoded.tasks:
         begin, end = max(begin, first), min(end, stop)
         if begin >= end:
             continue
         if begin > position:
-            made.append(LostPiece(begin - position))
-        for piece in done.arrays:
-            whole = isinstance(job, DictionaryJob) and len(piece) == stop - first
-            made.append(slice_piece(piece, begin - first, end - first) if whole else piece)
+            arrays.append(LostPiece(begin - position))
+        for array in done.sink.arrays:
+            is_whole = isinstance(sink, CodesSink) and len(array) == stop - first
+            arrays.append(slice_piece(array, begin - first, end - first) if is_whole else array)
         position = end
     if stop > position:
-        made.append(LostPiece(stop - position))
-    return made
+        arrays.append(LostPiece(stop - position))
+    return arrays

@@ -7,10 +7,12 @@ from contextlib import closing
 
 import numpy as np
 
+from numparq.column.jobs.task import DecodeTask
 from numparq.column.read.chunk_table import ChunkTables, chunk_template
 from numparq.column.read.context import ReadContext
-from numparq.column.read.page_walk import PageWalk
-from numparq.column.read.row_selection import RowSlice, RowSlices
+from numparq.column.read.page_sources import ScannedPages, data_page_positions
+from numparq.column.read.pages import ChunkFailure
+from numparq.column.read.row_selection import RowSlices
 from numparq.column.scratch import Scratch
 from numparq.errors import ParquetError, error_context
 from numparq.format.open_file import OpenFile
@@ -24,9 +26,6 @@ from numparq.kernels.tables import (
     C_ROW_START,
     C_ROW_STOP,
     C_START,
-    P_BODY,
-    P_COMPRESSED,
-    P_HEADER,
     P_ROW,
     P_TYPE,
     PREFIX_CARRYOVER,
@@ -62,7 +61,6 @@ class PageLocator:
         self._quirks = page_quirks(file.footer.created_by)
         self._verify_crc = verify_crc and self._quirks.has_checksums
         self._leaves = leaves
-        self._targets = output_types
         self._common = chunk_template(leaves, output_types)
         self._places = IndexLocations.for_file(file)
         self._indexes = PageIndexReader(file, leaves, self._places)
@@ -95,16 +93,16 @@ class PageLocator:
         return whole
 
     def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
-        """Walk over the headers of a chunk's pages; None where pages cannot be read without those before them."""
+        """Locate a chunk's pages by their headers; None if pages cannot be read without those before them."""
         columns = np.array([place])
         table = tables.chunk_table(self._common[columns], columns, RowSlices.single(row_group, 0, chunk.num_rows))
         if table[0, C_QUIRKS] & PREFIX_CARRYOVER:
             return None
         leaf = self._leaves[place]
         if leaf.max_repetition_level:
-            locations = self._count_rows(leaf, self._targets[place], table, chunk.num_rows, row_group)
+            locations = self._count_rows(leaf, table, chunk.num_rows, row_group)
         else:
-            locations = _walk_pages(PageWalk(self._file.reader, table))
+            locations = _locate_pages(ScannedPages(self._file.reader, table))
         if locations is None:
             return None
         end = int(locations[-1, :2].sum()) if len(locations) else chunk.start
@@ -118,44 +116,30 @@ class PageLocator:
         self._file.entry.put({index: OffsetIndex(pages.locations)}, pages.locations.nbytes)
         return pages
 
-    def _count_rows(
-        self, leaf: Leaf, target: OutputType, table: np.ndarray, num_rows: int, row_group: int
-    ) -> np.ndarray | None:
-        """Count the rows of each page of a repeated column, whose headers tell no more than its values."""
-        from numparq.column.jobs.nested import PageRowCountJob
+    def _count_rows(self, leaf: Leaf, table: np.ndarray, num_rows: int, row_group: int) -> np.ndarray | None:
+        """Count the rows of each page of a repeated column by its levels: page headers have only the values."""
+        from numparq.column.jobs.nested_sink import RowCountSink
 
         table[0, C_ROW_START], table[0, C_ROW_STOP] = 0, table[0, C_NUM_VALUES]
+        reader, quirks = self._file.reader, self._quirks
+        sink = RowCountSink(leaf, num_rows)
         with (
-            WorkerPool(1) as crew,
-            closing(
-                ReadContext(self._file.reader, [leaf.name], crew, self._verify_crc, bit_packed=self._quirks.bit_packed)
-            ) as context,
+            WorkerPool(1) as pool,
+            closing(ReadContext(reader, [leaf.name], pool, self._verify_crc, bit_packed=quirks.bit_packed)) as context,
         ):
-            job = PageRowCountJob(
-                context,
-                [row_group],
-                [0],
-                table,
-                False,
-                leaf=leaf,
-                target=target,
-                rows=RowSlice(row_group, 0, num_rows, 0),
-                num_rows=num_rows,
-            )
-            job()
-        return job.locations
+            DecodeTask(context, [row_group], [0], ScannedPages(reader, table), sink)()
+        return sink.locations
 
 
-def _walk_pages(walk: PageWalk) -> np.ndarray:
-    """Give place, size and first row of each data page, int64 of shape (pages, 3)."""
-    scratch = Scratch()
-    start = int(walk.chunks[0, C_START])
-    found = [np.empty((0, 3), np.int64)]
-    for window in walk.windows(scratch):
-        table = window.pages
-        data = table[table[:, P_TYPE] != DICTIONARY_PAGE]
-        begun = start - int(walk.chunks[0, C_START])
-        headers = data[:, P_HEADER]
-        sizes = data[:, P_BODY] + data[:, P_COMPRESSED] - headers
-        found.append(np.stack([headers + begun, sizes, data[:, P_ROW]], axis=1))
-    return np.concatenate(found)
+def _locate_pages(source: ScannedPages) -> np.ndarray:
+    """Return position, size and first row of each data page: int64 (pages, 3)."""
+    start = int(source.chunks[0, C_START])
+    windows = [np.empty((0, 3), np.int64)]
+    try:
+        for pages in source.windows(Scratch()):
+            positions = data_page_positions(pages.pages, start - int(source.chunks[0, C_START]))
+            first_rows = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE, P_ROW]
+            windows.append(np.column_stack([positions, first_rows]))
+    except ChunkFailure as failure:
+        raise failure.error from None
+    return np.concatenate(windows)

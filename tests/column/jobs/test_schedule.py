@@ -1,4 +1,4 @@
-"""Jobs on several threads: when a second thread is worth starting, and row groups decoded concurrently."""
+"""Tasks on several threads: when a second thread is worth starting, and row groups decoded concurrently."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import pytest
 
 import numparq
 from numparq.column.jobs import schedule
-from numparq.column.jobs.schedule import SINGLE_THREAD_BYTES, JobScheduler
+from numparq.column.jobs.schedule import SINGLE_THREAD_BYTES, TaskScheduler
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 SOME = SINGLE_THREAD_BYTES
 
 
-class Job:
+class Task:
     def __init__(self, num_bytes: int, done: list[int]) -> None:
-        self.num_bytes = num_bytes
+        self.source = SimpleNamespace(num_bytes=num_bytes)
         self._done = done
 
     def __call__(self) -> None:
-        self._done.append(self.num_bytes)
+        self._done.append(self.source.num_bytes)
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ class Job:
         ([1000] * (2 * SOME // 1000 + 1), True),
     ],
 )
-def test_jobs_are_shared_by_size(sizes, is_shared):
+def test_tasks_are_shared_by_size(sizes, is_shared):
     done: list[int] = []
     shared: list[int] = []
-    crew = SimpleNamespace(run=lambda jobs: shared.extend(job.num_bytes for job in jobs))
-    maker = JobScheduler(SimpleNamespace(pool=crew), None, [], None)
-    maker.run([Job(size, done) for size in sizes])
+    pool = SimpleNamespace(run=lambda tasks: shared.extend(task.source.num_bytes for task in tasks))
+    scheduler = TaskScheduler(SimpleNamespace(pool=pool), None, [], None)
+    scheduler.run([Task(size, done) for size in sizes])
     assert (shared, done) == ((sizes, []) if is_shared else ([], sizes))
 
 
@@ -81,16 +81,23 @@ def test_column_decoded_again_leaves_other_columns_unchanged(columns: str, known
         pd.testing.assert_series_equal(found[name], alone[name])
 
 
-def test_small_chunks_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_largest_tasks_come_first_on_several_threads() -> None:
+    shared: list[int] = []
+    pool = SimpleNamespace(run=lambda tasks: shared.extend(task.source.num_bytes for task in tasks))
+    TaskScheduler(SimpleNamespace(pool=pool), None, [], None).run([Task(size, []) for size in (SOME, 1, 3 * SOME, 2)])
+    assert shared == [3 * SOME, SOME, 2, 1]
+
+
+def test_small_chunks_are_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame({"i": np.arange(5), "f": np.arange(5) / 2, "b": [True] * 5})
     data = numparq.to_parquet(frame)
-    made: list[list[object]] = []
-    run = schedule.JobScheduler.run
+    counts: list[int] = []
+    run = schedule.TaskScheduler.run
     monkeypatch.setattr(
-        schedule.JobScheduler, "run", lambda maker, found: (made.append(list(found)), run(maker, found))[1]
+        schedule.TaskScheduler, "run", lambda scheduler, tasks: (counts.append(len(tasks)), run(scheduler, tasks))[1]
     )
     pd.testing.assert_frame_equal(numparq.read_parquet(data), frame)
-    assert [len(found) for found in made] == [1]
+    assert counts == [1]
 
 
 def test_error_names_the_damaged_column() -> None:

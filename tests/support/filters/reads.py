@@ -19,7 +19,7 @@ import pyarrow as pa
 
 import numparq
 from numparq.column.jobs import schedule
-from numparq.column.read import decompress, page_walk, pages
+from numparq.column.read import decompress, page_sources, pages
 
 from .literals import pick
 from .tables import RandomTable, num_rows
@@ -30,7 +30,7 @@ SOURCES = ("bytes", "bytes", "path", "file", "memory")
 
 # Windows, batches and parts so small that files as small as these are divided as large ones are.
 SIZES = (
-    (page_walk, "WINDOW_BYTES", 400),
+    (page_sources, "WINDOW_BYTES", 400),
     (decompress, "BATCH_BYTES", 50),
     (pages, "MIN_RUN_BYTES", 400),
     (schedule, "MIN_SHARE_BYTES", 50),

@@ -18,9 +18,8 @@ from numparq.column.read import decode as read_decode
 from numparq.column.read import dictionary as read_dictionary
 from numparq.column.read import output as read_output
 from numparq.column.read.context import ReadContext
-from numparq.column.read.decompress import PageBatches
-from numparq.column.read.page_walk import PageWalk
-from numparq.column.read.pages import PageFailure
+from numparq.column.read.page_sources import ScannedPages
+from numparq.column.read.pages import ChunkFailure, PageFailure
 from numparq.errors import ParquetError
 from numparq.format.module_reader import ModuleReader
 from numparq.kernels import tables as t
@@ -141,21 +140,19 @@ def decode(subject: DecodeSubject, data: bytes) -> str:
     count = request.stop - request.start
     output = read_output.FixedOutput(GUARDED.allocate(count * request.item), GUARDED.allocate(count))
     try:
-        for pages in PageWalk(ModuleReader(GuardedSource(data)), chunks).windows(scratch):
+        for pages in ScannedPages(ModuleReader(GuardedSource(data)), chunks).windows(scratch):
             context.check_pages([0], [0], pages)
             if column.physical == BYTE_ARRAY:
                 entries = read_dictionary.decode_binary_dictionary(pages, scratch)
             if request.conversion == t.CODES or column.physical != BYTE_ARRAY:
-                placement = PageBatches(pages)
-                dictionary = scratch.buffer("dictionary", placement.dictionary)
-                read_decode.decode_fixed(pages, placement, output, dictionary, scratch)
+                read_decode.decode_fixed(pages, output, None, scratch)
             else:
                 piece = read_decode.allocate_strings(read_decode.count_rows(chunks), 0, chunks, scratch)
                 read_decode.decode_binary(pages, entries, piece, scratch)
                 assert (np.diff(piece.offsets) >= 0).all()
                 assert piece.offsets[-1] <= len(piece.data) - t.SLACK
                 read_decode.check_utf8(piece)
-    except PageFailure as failure:
+    except (ChunkFailure, PageFailure) as failure:
         return failure.error.message.split(",")[0]
     except ParquetError as error:
         return error.message.split(",")[0]

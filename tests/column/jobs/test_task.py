@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +12,14 @@ import pytest
 
 from numparq.column.buffers import BinaryArray
 from numparq.column.jobs import schedule
-from numparq.column.jobs.slice import BinaryJob, DictionaryJob, FixedJob
-from numparq.column.read import decompress, page_walk, pages
+from numparq.column.jobs.byte_array_sink import ByteArraySink
+from numparq.column.jobs.codes_sink import CodesSink
+from numparq.column.jobs.fixed_sink import FixedSink
+from numparq.column.jobs.task import DecodeTask, PageSink
+from numparq.column.read import decompress, page_sources, pages
 from numparq.column.read.context import ReadContext
 from numparq.column.read.output import FixedOutput
+from numparq.column.read.page_sources import ScannedPages
 from numparq.errors import CorruptPageError
 from numparq.format.module_reader import ModuleReader
 from numparq.io.local_source import BytesSource
@@ -36,7 +41,7 @@ class Reads(BytesSource):
 def small(request, monkeypatch):
     """Set windows, batches and parts so small that a chunk takes several of them."""
     window, part = request.param
-    monkeypatch.setattr(page_walk, "WINDOW_BYTES", window)
+    monkeypatch.setattr(page_sources, "WINDOW_BYTES", window)
     monkeypatch.setattr(decompress, "BATCH_BYTES", part)
     monkeypatch.setattr(pages, "MIN_RUN_BYTES", part)
 
@@ -55,6 +60,17 @@ def tables(chunks: list[Chunk], requests: list[DecodeRequest], gap: bytes) -> tu
 def context(data: bytes, columns: int, pool: WorkerPool, number: int) -> ReadContext:
     source = Reads(data) if number % 2 else BytesSource(data + bytes(number % 3 * 64))
     return ReadContext(ModuleReader(source), [f"column {i}" for i in range(columns)], pool, True)
+
+
+def run_task(
+    context: ReadContext, columns: list[int], chunks: np.ndarray, sink: PageSink, shares_pages: bool = False
+) -> DecodeTask:
+    """Decode the chunks, all of row group 7, and return the task."""
+    row_groups = [7] * len(chunks)
+    source = ScannedPages(context.reader, chunks, row_groups)
+    task = DecodeTask(context, row_groups, columns, source, sink, shares_pages)
+    task()
+    return task
 
 
 def with_crcs(chunk: Chunk) -> Chunk:
@@ -78,15 +94,8 @@ def test_fixed_values(small, threads):
             data, table = tables([chunk], [DecodeRequest(t.COPY, 8, t.NULLS_MASK, -1, start, stop)], b"")
             table[0, t.C_OUT], table[0, t.C_VALIDITY] = 16, 2
             out, mask = np.full(stop - start + 4, 7), np.full(stop - start + 4, 9, np.uint8)
-            job = FixedJob(
-                context(data, 1, pool, number),
-                [0],
-                [0],
-                table,
-                number % 5 > 0,
-                outputs=[FixedOutput(out.view(np.uint8), mask)],
-            )
-            job()
+            sink = FixedSink([FixedOutput(out.view(np.uint8), mask)])
+            run_task(context(data, 1, pool, number), [0], table, sink, number % 5 > 0)
             rows = chunk.rows[start:stop]
             assert out[2:-2].tolist() == [
                 -1 if row is None else int.from_bytes(row, "little", signed=True) for row in rows
@@ -94,8 +103,8 @@ def test_fixed_values(small, threads):
             assert mask[2:-2].tolist() == [int(row is not None) for row in rows]
             assert out[[0, 1, -2, -1]].tolist() == [7] * 4
             assert mask[[0, 1, -2, -1]].tolist() == [9] * 4
-            assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
-            assert not job.retries
+            assert table[0, t.C_NULL_COUNT] == rows.count(None)
+            assert not sink.failed
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -108,13 +117,11 @@ def test_binary_values(small, threads):
             chunk = with_crcs(random_chunk(rng, column, values, 12, 25, 0.3, number % 4 > 0, number % 2))
             start, stop = window(rng, len(chunk.rows))
             data, table = tables([chunk], [DecodeRequest(start=start, stop=stop)], b"")
-            job = BinaryJob(
-                context(data, 1, pool, number), [0], [0], table, number % 5 > 0, utf8=True, size_hint=number * 50
-            )
-            job()
+            sink = ByteArraySink(True, number * 50)
+            run_task(context(data, 1, pool, number), [0], table, sink, number % 5 > 0)
             rows = chunk.rows[start:stop]
-            assert [row for array in job.arrays for row in values_of(array)] == rows
-            assert job.chunks[0, t.C_NULL_COUNT] == rows.count(None)
+            assert [row for array in sink.arrays for row in values_of(array)] == rows
+            assert table[0, t.C_NULL_COUNT] == rows.count(None)
 
 
 def values_of(array: BinaryArray) -> list[bytes | None]:
@@ -135,18 +142,11 @@ def test_dictionary_values(small):
             spans = [window(rng, len(chunk.rows)) for chunk in chunks]
             requests = [DecodeRequest(t.CODES, 4, t.NULLS_FILL, -1, *span) for span in spans]
             data, table = tables(chunks, requests, b"")
-            job = DictionaryJob(
-                context(data, 1, pool, number),
-                [0] * len(chunks),
-                [0] * len(chunks),
-                table,
-                number % 3 > 0 and len(chunks) == 1,
-                utf8=True,
-                size_hint=0,
-            )
-            job()
+            sink = CodesSink(True, partial(ByteArraySink, True, 0))
+            is_shared = number % 3 > 0 and len(chunks) == 1
+            task = run_task(context(data, 1, pool, number), [0] * len(chunks), table, sink, is_shared)
             rows: list[bytes | None] = []
-            for array in job.arrays:
+            for array in sink.arrays:
                 if isinstance(array, BinaryArray):  # a page of the chunk is PLAIN
                     rows += values_of(array)
                 else:
@@ -154,10 +154,10 @@ def test_dictionary_values(small):
                     rows += [None if code < 0 else known[code] for code in array.codes.tolist()]
             wanted = [chunk.rows[start:stop] for chunk, (start, stop) in zip(chunks, spans, strict=True)]
             assert rows == list(itertools.chain.from_iterable(wanted))
-            assert job.chunks[:, t.C_NULL_COUNT].tolist() == [part.count(None) for part in wanted]
+            assert task.source.chunks[:, t.C_NULL_COUNT].tolist() == [part.count(None) for part in wanted]
 
 
-def test_several_chunks_in_one_job():
+def test_several_chunks_in_one_task():
     """Each has its own dictionary, row window and policy; the values go to rows of one block.
 
     Where one has nulls that it may not have, the others are decoded again, and their nulls counted once.
@@ -188,22 +188,15 @@ def test_several_chunks_in_one_job():
             data, table = tables(chunks, requests, rng.bytes(number % 3 * 5))
             table[:, t.C_OUT] = np.arange(len(chunks)) * count * 4
             block = np.zeros((len(chunks), count), np.int32)
-            job = FixedJob(
-                context(data, len(chunks), pool, number),
-                [0] * len(chunks),
-                list(range(len(chunks))),
-                table,
-                False,
-                output_of=np.zeros(len(chunks), np.intp),
-                outputs=[FixedOutput(block.reshape(-1).view(np.uint8), np.empty(0, np.uint8))],
-            )
-            job()
+            output = FixedOutput(block.reshape(-1).view(np.uint8), np.empty(0, np.uint8))
+            sink = FixedSink([output], np.zeros(len(chunks), np.intp))
+            run_task(context(data, len(chunks), pool, number), [*range(len(chunks))], table, sink)
             for place, (values, nulls, chunk, request) in enumerate(
-                zip(block, job.chunks[:, t.C_NULL_COUNT], chunks, requests, strict=True)
+                zip(block, table[:, t.C_NULL_COUNT], chunks, requests, strict=True)
             ):
                 rows = chunk.rows[request.start : request.stop]
-                assert (place in job.retries) == (request.nulls == t.NULLS_RAISE and None in rows)
-                if place in job.retries:
+                assert (place in sink.failed) == (request.nulls == t.NULLS_RAISE and None in rows)
+                if place in sink.failed:
                     continue
                 assert values.tolist() == [
                     5 if row is None else int.from_bytes(row, "little", signed=True) for row in rows
@@ -224,15 +217,9 @@ def test_damage_is_located(small):
         )
         data, table = tables([bad], [DecodeRequest(t.COPY, 8, stop=len(chunk.rows))], b"")
         out = np.empty(len(chunk.rows))
+        sink = FixedSink([FixedOutput(out.view(np.uint8), np.empty(0, np.uint8))])
         with WorkerPool(1) as pool, pytest.raises(CorruptPageError, match="CRC") as caught:
-            FixedJob(
-                context(data, 1, pool, damaged),
-                [7],
-                [0],
-                table,
-                False,
-                outputs=[FixedOutput(out.view(np.uint8), np.empty(0, np.uint8))],
-            )()
+            run_task(context(data, 1, pool, damaged), [0], table, sink)
         assert caught.value.where == {"page": damaged, "row_group": 7, "column": "column 0"}
 
 

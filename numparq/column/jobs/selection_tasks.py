@@ -1,0 +1,180 @@
+"""Decode tasks of row selections: predicate cache, pages by location or whole chunks, rows shared by threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numparq.column.read.chunk_selection import ChunkSelection
+from numparq.column.read.dictionary import DictionaryCache, FixedDictionary
+from numparq.column.read.output import fixed_output
+from numparq.column.read.page_sources import InMemoryPages, LocatedPages, PageSource, ScannedPages
+from numparq.column.read.row_selection import RowSelection, RowSlice, RowSlices, selected_page_locations
+from numparq.kernels.enums import BYTE_ARRAY
+from numparq.kernels.tables import (
+    C_ITEM_SIZE,
+    C_OUT,
+    C_QUIRKS,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_TYPE,
+    C_VALIDITY,
+    L_ROW,
+    PAGE_FIELDS,
+    PREFIX_CARRYOVER,
+)
+from numparq.plan.row_ranges import RowRanges
+
+from .fixed_sink import FixedSink
+from .predicate_cache import CachedFixed, CachedSink
+from .task import DecodeTask, PageSink
+
+if TYPE_CHECKING:
+    from .schedule import TaskScheduler
+
+__all__ = ["build_selection_tasks"]
+
+# Fewer tasks than so many for each thread are divided by rows, into parts of at least so many rows.
+TASKS_PER_THREAD = 2
+MIN_ROWS_PER_TASK = 64 << 10
+_NO_BYTES = np.empty(0, np.uint8)
+_NO_PAGES = np.empty((0, PAGE_FIELDS), np.int64)
+
+
+def build_selection_tasks(
+    scheduler: TaskScheduler, columns: Sequence[int], chunks: np.ndarray, slices: RowSlices
+) -> list[DecodeTask]:
+    """Build the tasks for columns of fixed or variable storage and the selections of `slices`.
+
+    `chunks` is the chunk table for every column of one selection after the other.
+    """
+    assert slices.selections is not None
+    threads = scheduler.context.pool.threads
+    parts = -(-TASKS_PER_THREAD * threads // (len(slices) * len(columns))) if threads > 1 else 1
+    tasks: list[DecodeTask] = []
+    whole: list[int] = []  # consecutive row groups of which all rows of `before` are decoded
+    before: list[int] = []
+    for number, rows in enumerate(slices.selections):
+        selects_all, cached = rows.selects_all, rows.cached
+        left: list[int] = []  # columns of which all rows are decoded
+        own: list[DecodeTask] = []
+        for at, column in enumerate(columns, number * len(columns)):
+            chunk = chunks[at : at + 1].copy()
+            task = _cached_task(scheduler, column, chunk, rows) if column in cached else None
+            if task is not None:
+                own.append(task)
+            elif selects_all:
+                left.append(column)
+            elif parts > 1:
+                own.extend(_split_tasks(scheduler, column, chunk, rows, parts))
+            else:
+                own.append(_selection_task(scheduler, column, chunk, rows))
+        if whole and left != before:
+            tasks.extend(scheduler.build_tasks(RowSlices(slices.table[whole]), before))
+            whole = []
+        tasks.extend(own)
+        before = left
+        if left:
+            whole.append(number)
+    if whole:
+        tasks.extend(scheduler.build_tasks(RowSlices(slices.table[whole]), before))
+    return tasks
+
+
+def _split_tasks(
+    scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection, parts: int
+) -> list[DecodeTask]:
+    """Build at most `parts` tasks for rows of one row group; several only for pages with locations.
+
+    Otherwise each would scan the pages.
+    """
+    is_divisible = rows.mask is None and rows.chunk_pages[column].is_indexed
+    if not scheduler.splits_arrays and scheduler.memory.values[column] is None:
+        is_divisible = False
+    parts = min(parts, len(rows) // MIN_ROWS_PER_TASK)
+    if parts < 2 or not is_divisible:
+        return [_selection_task(scheduler, column, chunk, rows)]
+    tasks = []
+    for part in rows.split(parts):
+        table = chunk.copy()
+        table[0, C_ROW_START], table[0, C_ROW_STOP] = part.row_ranges.starts[0], part.row_ranges.stop
+        table[0, C_OUT] = table[0, C_VALIDITY] = part.out
+        tasks.append(_selection_task(scheduler, column, table, part))
+    return tasks
+
+
+def _cached_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeTask | None:
+    """Build the task of a column whose values are cached; None if they are not of the storage of its output type."""
+    memory, cached = scheduler.memory, rows.cached[column]
+    target = memory.targets[column]
+    is_fixed = isinstance(cached, CachedFixed)
+    if is_fixed != (target.storage == "fixed"):
+        return None
+    if is_fixed:
+        chunk[0, C_OUT] = (chunk[0, C_OUT] + (memory.row_of[column] or 0) * memory.num_rows) * chunk[0, C_ITEM_SIZE]
+    sink = CachedSink(cached, target, fixed_output(memory, column) if is_fixed else None)
+    source = InMemoryPages(_NO_BYTES, chunk, _NO_PAGES)
+    return DecodeTask(scheduler.context, [rows.row_group], [column], source, sink)
+
+
+def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeTask:
+    """Build the task for a column and rows of one row group; `chunk` becomes its chunk table."""
+    context, memory = scheduler.context, scheduler.memory
+    target, pages = memory.targets[column], rows.chunk_pages[column]
+    is_located = pages.is_indexed and not chunk[0, C_QUIRKS] & PREFIX_CARRYOVER
+    if target.nested:
+        return _nested_task(scheduler, column, chunk, rows, is_located)
+    cache: DictionaryCache | None = None
+    source: PageSource
+    if is_located:
+        locations = selected_page_locations(pages, rows.row_ranges)
+        if len(locations) and locations[0, L_ROW] < 0:
+            cache = _dictionary_cache(scheduler, column, chunk[0], rows.row_group)
+            if cache is not None and cache.found is not None:
+                locations = locations[1:]
+        source = LocatedPages(context.reader, chunk, locations)
+    else:
+        source = ScannedPages(context.reader, chunk, row_ranges=rows.row_ranges.bounds)
+    sink: PageSink
+    if memory.block_of[column] is not None or memory.values[column] is not None:
+        chunk[0, C_OUT] = (chunk[0, C_OUT] + (memory.row_of[column] or 0) * memory.num_rows) * chunk[0, C_ITEM_SIZE]
+        entries = cache.found.values if cache is not None and isinstance(cache.found, FixedDictionary) else None
+        sink = FixedSink([fixed_output(memory, column)], entries=entries)
+    else:
+        chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0
+        size_hint = scheduler.tables.estimate_string_bytes(column, [rows.row_group], len(rows))
+        sink = scheduler.variable_sink(target, size_hint)
+    selection = ChunkSelection(rows.row_ranges.bounds, rows.mask)
+    return DecodeTask(context, [rows.row_group], [column], source, sink, False, selection, cache)
+
+
+def _dictionary_cache(
+    scheduler: TaskScheduler, column: int, chunk: np.ndarray, row_group: int
+) -> DictionaryCache | None:
+    """Return the cache of a chunk's dictionary; None in limited memory, and for codes of fixed-size values."""
+    context, target = scheduler.context, scheduler.memory.targets[column]
+    if context.file is None or context.local.limit is not None:
+        return None
+    if target.storage == "dictionary" and chunk[C_TYPE] != BYTE_ARRAY:
+        return None
+    checks = target.utf8, context.verify_crc
+    return DictionaryCache(context.file.entry, row_group, scheduler.leaves[column].index, chunk, checks)
+
+
+def _nested_task(
+    scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection, is_located: bool
+) -> DecodeTask:
+    """Build the task for a leaf of a nested column: all rows of some pages are decoded, then selected rows taken."""
+    context, pages, selected = scheduler.context, rows.chunk_pages[column], rows.selected_ranges
+    decoded, locations = RowRanges.all(pages.num_rows), None
+    source: PageSource = ScannedPages(context.reader, chunk)
+    if is_located:
+        decoded = pages.rows_in_pages(pages.pages_with_rows(selected))
+        locations = selected_page_locations(pages, selected)
+        source = LocatedPages(context.reader, chunk, locations, not scheduler.leaves[column].max_repetition_level)
+    all_rows = RowSlice(rows.row_group, 0, decoded.count, rows.out)
+    sink = scheduler.nested_sink(column, chunk, all_rows, decoded.count)
+    sink.row_ranges, sink.locations = selected.positions_in(decoded).bounds, locations
+    return DecodeTask(context, [rows.row_group], [column], source, sink)

@@ -1,0 +1,192 @@
+"""Page headers of column chunks: scanned one after the other, or read at the positions of an offset index."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from numparq.column.scratch import Scratch
+from numparq.errors import ParquetError
+from numparq.format.module_reader import ModuleReader
+from numparq.format.thrift.layout import thrift_layout
+from numparq.kernels import kernels
+from numparq.kernels.decode.page_headers import (
+    HEADER_FIELDS,
+    SCAN_CHUNK,
+    SCAN_FIELDS,
+    SCAN_IN_CHUNK,
+    SCAN_NEEDED,
+    SCAN_PAGES,
+    SCAN_POS,
+    SCAN_VALUES,
+)
+from numparq.kernels.status import NEED_ROOM, check_status
+from numparq.kernels.tables import (
+    ALWAYS_COMPRESSED,
+    C_DICTIONARY_PAGE,
+    C_QUIRKS,
+    C_ROW_START,
+    L_IN_CHUNK,
+    PAGE_FIELDS,
+    PREFIX_CARRYOVER,
+)
+from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
+
+from .pages import ChunkFailure, Pages
+
+__all__ = ["HeaderScan", "read_located_pages"]
+
+_UNCOMPRESSED_SIZE = HEADER_FIELDS.index("uncompressed_page_size")
+_IS_COMPRESSED = HEADER_FIELDS.index("data_page_header_v2.is_compressed")
+
+
+@lru_cache(maxsize=1)
+def page_header_layout() -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the table of a PageHeader's layout, the words of HEADER_FIELDS in its record, and its number of words."""
+    header = thrift_layout("PageHeader", *HEADER_FIELDS)
+    return header.table, np.array([header.slot(name) for name in HEADER_FIELDS], np.int64), header.words
+
+
+def _always_compressed(slots: np.ndarray) -> np.ndarray:
+    """Return the words of HEADER_FIELDS for ALWAYS_COMPRESSED: a page is compressed if it has any bytes."""
+    slots = slots.copy()
+    slots[_IS_COMPRESSED] = slots[_UNCOMPRESSED_SIZE]
+    return slots
+
+
+class HeaderScan:
+    """Scan of the page headers of column chunks, in order.
+
+    Parameters
+    ----------
+    chunks : int64 array, (chunks, CHUNK_FIELDS)
+        The chunk table, of any columns and row groups; C_START and C_END are positions in the bytes scanned.
+
+    Attributes
+    ----------
+    page_table : int64 array, (pages, PAGE_FIELDS)
+        Pages of the bytes scanned last, up to a damaged header: dictionary pages, data pages with selected rows.
+    """
+
+    def __init__(self, chunks: np.ndarray) -> None:
+        self._chunks = chunks
+        self._state = np.zeros(SCAN_FIELDS, np.int64)
+        self._table, self._slots, words = page_header_layout()
+        if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:
+            self._slots = _always_compressed(self._slots)
+        self._record = np.zeros(words, np.int64)
+        self._stack = np.zeros(STACK_WORDS, np.int64)
+        self._stack[S_TOP] = self._stack[S_ROOM] = words
+        self._pages = np.empty((max(64, 4 * len(chunks)), PAGE_FIELDS), np.int64)
+        self.page_table = self._pages[:0]
+
+    def scan(self, raw: np.ndarray, length: int, position: int) -> bool:
+        """Scan from `position` as far as `length` bytes go; return whether all chunks are done.
+
+        Raises ParquetError for a damaged header.
+        """
+        chunks, state = self._chunks, self._state
+        state[SCAN_POS], state[SCAN_PAGES] = position, 0
+        whole = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # every page of these is needed
+        first_rows = chunks[:, C_ROW_START].copy()
+        chunks[whole, C_ROW_START] = 0
+        status = NEED_ROOM
+        while status == NEED_ROOM:
+            status = kernels.scan_pages(
+                raw,
+                length,
+                chunks.reshape(-1),
+                len(chunks),
+                self._pages.reshape(-1),
+                len(self._pages),
+                self._table,
+                self._slots,
+                self._record,
+                self._stack,
+                state,
+            )
+            if status == NEED_ROOM:
+                self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
+        chunks[:, C_ROW_START] = first_rows
+        self.page_table = self._pages[: int(state[SCAN_PAGES])]
+        if status < 0:
+            check_status(status, page=int(state[SCAN_IN_CHUNK]))
+        return status == 0
+
+    @property
+    def position(self) -> int:
+        """The first byte not consumed: a page or header that was not complete, or damaged."""
+        return int(self._state[SCAN_POS])
+
+    @property
+    def num_bytes_needed(self) -> int:
+        """Bytes from `position` on that complete the page there; 0 or less if unknown."""
+        return int(self._state[SCAN_NEEDED] - self._state[SCAN_POS])
+
+    @property
+    def failed_chunk(self) -> int:
+        """Row of the chunk table that the scan has reached."""
+        return int(self._state[SCAN_CHUNK])
+
+    @property
+    def num_pages_in_chunk(self) -> int:
+        """Pages of that chunk so far, those not in `page_table` included."""
+        return int(self._state[SCAN_IN_CHUNK])
+
+    @property
+    def num_values_in_chunk(self) -> int:
+        """Values in the data pages of that chunk so far."""
+        return int(self._state[SCAN_VALUES])
+
+
+class _HeaderTables:
+    """Tables of the kernel that reads page headers at given locations; one set a thread."""
+
+    __slots__ = ("record", "slots", "stack", "state", "table")
+
+    def __init__(self) -> None:
+        self.table, self.slots, words = page_header_layout()
+        self.record = np.zeros(words, np.int64)
+        self.stack = np.zeros(STACK_WORDS, np.int64)
+        self.stack[S_TOP] = self.stack[S_ROOM] = words
+        self.state = np.zeros(1, np.int64)
+
+
+def read_located_pages(
+    reader: ModuleReader, chunks: np.ndarray, locations: np.ndarray, is_flat: bool, scratch: Scratch
+) -> Pages:
+    """Read pages of one column chunk by their locations; the bytes last until the thread reads again.
+
+    `is_flat`: a page has as many values as rows. Raises ChunkFailure for headers that break the format, or are not
+    those of pages at these locations.
+    """
+    tables: _HeaderTables | None = scratch.kernel_tables.get(_HeaderTables)
+    if tables is None:
+        tables = scratch.kernel_tables[_HeaderTables] = _HeaderTables()
+    slots = tables.slots
+    if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:
+        slots = _always_compressed(slots)
+    chunks[0, C_DICTIONARY_PAGE] = -1
+    pages = np.empty((len(locations), PAGE_FIELDS), np.int64)
+    locations = locations.copy()
+    try:
+        raw = reader.read_pages(locations, scratch)
+        status = kernels.scan_pages_at(
+            raw,
+            locations.reshape(-1),
+            len(locations),
+            int(is_flat),
+            chunks.reshape(-1),
+            pages.reshape(-1),
+            tables.table,
+            slots,
+            tables.record,
+            tables.stack,
+            tables.state,
+        )
+        if status < 0:
+            check_status(status, page=int(locations[int(tables.state[0]), L_IN_CHUNK]))
+    except ParquetError as error:
+        raise ChunkFailure(0, error) from None
+    return Pages(raw, chunks, pages)
