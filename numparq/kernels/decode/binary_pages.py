@@ -78,8 +78,9 @@ def take_entries(
 
 
 @helper
-def decode_plain_rows(chunks, chunk, data, present, skip, wanted, levels, start, count, offsets, row, out, room, state):
+def decode_plain_rows(chunks, chunk, data, present, skip, valid, start, count, memory, row, room, state):
     """Decode the values of a PLAIN page into `count` rows; return the end of the bytes written, or a status."""
+    _, _, _, levels, _, offsets, out = memory
     pos = state[VALUES_POS]
     end = state[VALUES_END]
     if 4 * present > end - pos:
@@ -87,41 +88,24 @@ def decode_plain_rows(chunks, chunk, data, present, skip, wanted, levels, start,
     pos = skip_plain_binary(data, pos, end, skip)
     if pos < 0:
         return pos
-    if 4 * wanted > end - pos:
+    if 4 * valid > end - pos:
         return TRUNCATED
     written = state[STATE_BYTES]
-    limit = written + (end - pos - 4 * wanted if wanted > 0 else 0)
+    limit = written + (end - pos - 4 * valid if valid > 0 else 0)
     state[STATE_NEEDED] = limit
     if limit > room:
         return NEED_ROOM
-    stop = read_plain_binary(data, pos, levels, start, wanted < count, count, offsets, row, out, written, limit)
-    if stop < 0 or present == 0 or skip + wanted < present:  # the bytes of values after the selected rows are unknown
+    stop = read_plain_binary(data, pos, levels, start, valid < count, count, offsets, row, out, written, limit)
+    if stop < 0 or present == 0 or skip + valid < present:  # the bytes of values after the selected rows are unknown
         return stop
-    status = check_values_end(chunks, chunk, pos + 4 * wanted + stop - written, end)
+    status = check_values_end(chunks, chunk, pos + 4 * valid + stop - written, end)
     return stop if status == 0 else status
 
 
 @helper
-def decode_indexed_rows(
-    chunks,
-    chunk,
-    data,
-    present,
-    skip,
-    wanted,
-    levels,
-    start,
-    count,
-    entry_offsets,
-    entries,
-    indices,
-    offsets,
-    row,
-    out,
-    room,
-    state,
-):
+def decode_indexed_rows(chunks, chunk, data, present, skip, valid, start, count, memory, row, room, state):
     """Decode a dictionary-encoded page into `count` rows; return the end of the bytes written, or a status."""
+    entry_offsets, entries, indices, levels, _, offsets, out = memory
     pos = state[VALUES_POS]
     end = state[VALUES_END]
     width = index_width(chunks, chunk, data, pos, end, present)
@@ -135,11 +119,11 @@ def decode_indexed_rows(
             return status
     base = chunks[chunk + C_DICTIONARY]
     written = state[STATE_BYTES]
-    state[STATE_NEEDED] = written + sum_entry_bytes(indices, skip, wanted, base, entry_offsets)
+    state[STATE_NEEDED] = written + sum_entry_bytes(indices, skip, valid, base, entry_offsets)
     if state[STATE_NEEDED] > room:
         return NEED_ROOM
     return take_entries(
-        indices, skip, base, levels, start, wanted < count, count, entry_offsets, entries, offsets, row, out, written
+        indices, skip, base, levels, start, valid < count, count, entry_offsets, entries, offsets, row, out, written
     )
 
 
@@ -185,74 +169,12 @@ def decode_binary_dictionaries(chunks, pages, first, last, raw, scratch, offsets
 
 
 @helper
-def decode_binary_values(
-    chunks,
-    chunk,
-    encoding,
-    data,
-    present,
-    skip,
-    wanted,
-    levels,
-    start,
-    count,
-    entry_offsets,
-    entries,
-    indices,
-    offsets,
-    row,
-    out,
-    room,
-    state,
-):
-    """Decode the values of a page into `count` rows; return the end of the bytes written, or a status."""
-    if encoding == PLAIN:
-        return decode_plain_rows(
-            chunks, chunk, data, present, skip, wanted, levels, start, count, offsets, row, out, room, state
-        )
-    if encoding != PLAIN_DICTIONARY and encoding != RLE_DICTIONARY:
-        return UNSUPPORTED_ENCODING
-    return decode_indexed_rows(
-        chunks,
-        chunk,
-        data,
-        present,
-        skip,
-        wanted,
-        levels,
-        start,
-        count,
-        entry_offsets,
-        entries,
-        indices,
-        offsets,
-        row,
-        out,
-        room,
-        state,
-    )
+def decode_binary_page(chunks, chunk, pages, page, raw, scratch, memory, row, room, state):
+    """Decode the rows of a data page from output row `row` on; return the nulls among them, or a status.
 
-
-@helper
-def decode_binary_page(
-    chunks,
-    chunk,
-    pages,
-    page,
-    raw,
-    scratch,
-    entry_offsets,
-    entries,
-    indices,
-    levels,
-    validity,
-    offsets,
-    row,
-    out,
-    room,
-    state,
-):
-    """Decode the rows of a data page from output row `row` on; return the nulls among them, or a status."""
+    `memory` has entry offsets, entries, indices, levels, validity, offsets and bytes, as in `decode_binary_pages`.
+    """
+    _, _, _, levels, validity, _, _ = memory
     start, stop = rows_in_range(chunks, chunk, pages, page)
     if start >= stop:
         return 0
@@ -265,27 +187,15 @@ def decode_binary_page(
     optional = present < pages[page + P_NUM_VALUES]
     skip = count_valid(levels, 0, start) if optional else start
     count = stop - start
-    wanted = count_valid(levels, start, count) if optional else count
-    written = decode_binary_values(
-        chunks,
-        chunk,
-        pages[page + P_ENCODING],
-        scratch if pages[page + P_IS_COMPRESSED] else raw,
-        present,
-        skip,
-        wanted,
-        levels,
-        start,
-        count,
-        entry_offsets,
-        entries,
-        indices,
-        offsets,
-        row,
-        out,
-        room,
-        state,
-    )
+    valid = count_valid(levels, start, count) if optional else count
+    data = scratch if pages[page + P_IS_COMPRESSED] else raw
+    encoding = pages[page + P_ENCODING]
+    if encoding == PLAIN:
+        written = decode_plain_rows(chunks, chunk, data, present, skip, valid, start, count, memory, row, room, state)
+    elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
+        written = decode_indexed_rows(chunks, chunk, data, present, skip, valid, start, count, memory, row, room, state)
+    else:
+        return UNSUPPORTED_ENCODING
     if written < 0:
         return written
     state[STATE_BYTES] = written
@@ -293,7 +203,7 @@ def decode_binary_page(
         copy_bytes(validity, row, levels, start, count)
     else:
         fill_bytes(validity, row, 1, count)
-    return count - wanted
+    return count - valid
 
 
 @kernel("i8 i8 x x u1 u1 i8 u1 u1 u1 u1 i8 u1 x i8")
@@ -319,6 +229,7 @@ def decode_binary_pages(
     The dictionary of a chunk is C_DICTIONARY_SIZE entries from entry C_DICTIONARY on.
     `indices` and `levels` have room for the largest page. The caller sets the first offset; rows follow each other.
     """
+    memory = entry_offsets, entries, indices, levels, validity, offsets, out
     for number in range(first, last):
         page = number * PAGE_FIELDS
         if pages[page + P_TYPE] == DICTIONARY_PAGE:
@@ -326,24 +237,7 @@ def decode_binary_pages(
         state[STATE_PAGE] = number
         chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
         row = chunks[chunk + C_VALIDITY] + max(pages[page + P_ROW] - chunks[chunk + C_ROW_START], 0)
-        nulls = decode_binary_page(
-            chunks,
-            chunk,
-            pages,
-            page,
-            raw,
-            scratch,
-            entry_offsets,
-            entries,
-            indices,
-            levels,
-            validity,
-            offsets,
-            row,
-            out,
-            room,
-            state,
-        )
+        nulls = decode_binary_page(chunks, chunk, pages, page, raw, scratch, memory, row, room, state)
         if nulls < 0:
             return nulls
         chunks[chunk + C_NULL_COUNT] += nulls

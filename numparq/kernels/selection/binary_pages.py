@@ -42,30 +42,30 @@ from .lazy_pages import (
     select_page_rows,
 )
 
-# Bytes that are decompressed at once: where a string ends only the lengths before it tell.
+# Bytes decompressed by one call: a string's end depends on all lengths before it.
 STEP = 32 << 10
-# Strings that are passed over at once where they are of one length.
-_TOGETHER = 8
+# Strings of one length that are skipped at once.
+_SKIPPED_AT_ONCE = 8
 
 
 @helper
 def skip_plain_run(data, pos, end, count):
-    """Pass at most `count` length-prefixed values whose lengths lie before `end`: (position, how many are left).
+    """Skip at most `count` length-prefixed values whose lengths lie before `end`; return the position and the rest.
 
-    Where one is told from the one before, each has to wait for that. Several of one length are passed at once.
+    A position depends on all lengths before it, which is slow; several values of one length are skipped at once.
     """
-    while count >= _TOGETHER and pos + 4 <= end:
+    while count >= _SKIPPED_AT_ONCE and pos + 4 <= end:
         length = load32(data, pos)
-        if pos + _TOGETHER * (length + 4) > end:
+        if pos + _SKIPPED_AT_ONCE * (length + 4) > end:
             break
         differ = 0
-        for i in range(1, _TOGETHER):
+        for i in range(1, _SKIPPED_AT_ONCE):
             differ |= load32(data, pos + i * (length + 4)) ^ length
         if differ == 0:
-            pos += _TOGETHER * (length + 4)
-            count -= _TOGETHER
+            pos += _SKIPPED_AT_ONCE * (length + 4)
+            count -= _SKIPPED_AT_ONCE
             continue
-        for _ in range(_TOGETHER):
+        for _ in range(_SKIPPED_AT_ONCE):
             if pos + 4 > end:
                 return pos, count
             pos += 4 + load32(data, pos)
@@ -92,13 +92,13 @@ def take_plain_strings(chunks, pages, page, raw, scratch, present, values, count
             continue
         left = values[i] - value
         while True:
-            there = min(state[STATE_DECOMPRESSED], end)
-            pos, left = skip_plain_run(data, pos, there, left)
-            if left == 0 and pos + 4 <= there and pos + 4 + load32(data, pos) <= there:
+            available = min(state[STATE_DECOMPRESSED], end)
+            pos, left = skip_plain_run(data, pos, available, left)
+            if left == 0 and pos + 4 <= available and pos + 4 + load32(data, pos) <= available:
                 break
-            if there == end:
+            if available == end:
                 return TRUNCATED
-            if decompress_up_to(pages, page, raw, scratch, state, there + STEP) < 0:
+            if decompress_up_to(pages, page, raw, scratch, state, available + STEP) < 0:
                 return BAD_COMPRESSED_DATA
         length = load32(data, pos)
         if length > room - written:
@@ -157,28 +157,12 @@ def take_indexed_strings(chunks, values, count, places, entry_offsets, entries, 
 
 
 @helper
-def take_page_strings(
-    chunks,
-    pages,
-    page,
-    raw,
-    scratch,
-    is_stored,
-    entry_offsets,
-    entries,
-    indices,
-    levels,
-    count,
-    places,
-    values,
-    validity,
-    offsets,
-    row,
-    out,
-    room,
-    state,
-):
-    """Copy the strings of `count` rows of a page one by one; return the nulls among them, or a status."""
+def take_page_strings(chunks, pages, page, raw, scratch, is_stored, count, places, values, memory, row, room, state):
+    """Copy the strings of `count` rows of a page one by one; return the nulls among them, or a status.
+
+    `memory` is that of `decode_binary_page`.
+    """
+    entry_offsets, entries, indices, levels, validity, offsets, out = memory
     present = open_page(chunks, 0, pages, page, raw, scratch, is_stored, levels, state)
     if present < 0:
         return present
@@ -239,6 +223,7 @@ def read_binary_rows(
     Return 0, or a status with the page in ``state[0]``. NEED_ROOM: resume at that page, with STATE_NEEDED bytes.
     """
     # Parameters are those of `read_fixed_rows` and `decode_binary_pages`.
+    memory = entry_offsets, entries, indices, levels, validity, offsets, out
     start, stop = chunks[C_ROW_START], chunks[C_ROW_STOP]
     status = 0
     for number in range(first, last):
@@ -256,47 +241,12 @@ def read_binary_rows(
             status = BAD_COUNT
         elif is_sparse(pages, page, count) or count < state[STATE_LAST] - state[STATE_FIRST]:
             status = take_page_strings(
-                chunks,
-                pages,
-                page,
-                raw,
-                scratch,
-                is_stored,
-                entry_offsets,
-                entries,
-                indices,
-                levels,
-                count,
-                places,
-                values,
-                validity,
-                offsets,
-                row,
-                out,
-                room,
-                state,
+                chunks, pages, page, raw, scratch, is_stored, count, places, values, memory, row, room, state
             )
         else:
             status = decompress_snappy_page(pages, page, raw, scratch) if is_stored else 0
             if status >= 0:
-                status = decode_binary_page(
-                    chunks,
-                    0,
-                    pages,
-                    page,
-                    raw,
-                    scratch,
-                    entry_offsets,
-                    entries,
-                    indices,
-                    levels,
-                    validity,
-                    offsets,
-                    row,
-                    out,
-                    room,
-                    state,
-                )
+                status = decode_binary_page(chunks, 0, pages, page, raw, scratch, memory, row, room, state)
         if status < 0:
             break
         chunks[C_NULL_COUNT] += status

@@ -78,10 +78,10 @@ def take_entry(dictionary, place, item, out, target):
 
 
 @helper
-def take_indices(data, pos, end, count, width, limit, values, wanted, places):
-    """Write those of a page's `count` dictionary indices that are wanted to `places`, passing over the others by run.
+def take_indices(data, pos, end, count, width, limit, values, selected, places):
+    """Write the selected ones of a page's `count` dictionary indices to `places`, skipping the others by run.
 
-    `values` has the ordinals of the `wanted` ones, -1 for a null. Return the end of all `count` indices, or a status.
+    `values` has the ordinals of the `selected` ones, -1 for a null. Return the end of all `count` indices, or a status.
     """
     size = (width + 7) >> 3
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
@@ -98,7 +98,7 @@ def take_indices(data, pos, end, count, width, limit, values, wanted, places):
         if length > end - pos:
             return TRUNCATED
         index = 0 if header & 1 else load_partial(data, pos, size)
-        while i < wanted and values[i] < done + run:
+        while i < selected and values[i] < done + run:
             if values[i] >= 0:
                 if header & 1:
                     bit = (pos << 3) + (values[i] - done) * width
@@ -162,10 +162,9 @@ def take_page_values(chunks, pages, page, raw, scratch, state, present, dictiona
 
 
 @helper
-def take_page_rows(
-    chunks, pages, page, raw, scratch, is_stored, dictionary, levels, count, places, values, mask, out, state
-):
+def take_page_rows(chunks, pages, page, raw, scratch, is_stored, count, memory, state):
     """Write `count` rows of a page one by one; return the nulls among them, or a status."""
+    dictionary, _, levels, places, values, _, mask, out = memory
     present = open_page(chunks, 0, pages, page, raw, scratch, is_stored, levels, state)
     if present < 0:
         return present
@@ -181,35 +180,20 @@ def take_page_rows(
         if status < 0:
             return status
     item = chunks[C_ITEM_SIZE]
-    keeps = chunks[C_NULLS] == NULLS_MASK
-    if nulls > 0 or keeps:
+    has_mask = chunks[C_NULLS] == NULLS_MASK
+    if nulls > 0 or has_mask:
         for i in range(count):
             if values[i] < 0:
                 fill_nulls(1, item, chunks[C_FILL], out, target + i * item)
-            if keeps:
+            if has_mask:
                 store8(mask, chunks[C_VALIDITY] + i, 0 if values[i] < 0 else 1)
     return nulls
 
 
 @helper
-def gather_page_rows(
-    chunks,
-    pages,
-    page,
-    raw,
-    scratch,
-    dictionary,
-    dense,
-    levels,
-    count,
-    places,
-    rows,
-    rows_mask,
-    mask,
-    out,
-    state,
-):
-    """Decode the rows around the selected ones into `rows`, their validity behind, and gather; return as above."""
+def gather_page_rows(chunks, pages, page, raw, scratch, count, rows_mask, memory, state):
+    """Decode the rows around the selected ones into `rows`, then their validity, and gather; return as above."""
+    dictionary, dense, levels, places, _, rows, mask, out = memory
     target = chunks[C_OUT]
     row = chunks[C_VALIDITY]
     policy = chunks[C_NULLS]
@@ -234,65 +218,20 @@ def gather_page_rows(
 
 
 @helper
-def read_page_rows(
-    chunks,
-    pages,
-    page,
-    raw,
-    scratch,
-    is_stored,
-    dictionary,
-    dense,
-    levels,
-    count,
-    places,
-    values,
-    rows,
-    rows_mask,
-    mask,
-    out,
-    state,
-):
-    """Write `count` selected rows of a page to C_OUT and C_VALIDITY; return the nulls among them, or a status."""
+def read_page_rows(chunks, pages, page, raw, scratch, is_stored, count, rows_mask, memory, state):
+    """Write `count` selected rows of a page to C_OUT and C_VALIDITY; return the nulls among them, or a status.
+
+    `memory` has dictionary, dense, levels, places, values, rows, mask and output, as in `read_fixed_rows`.
+    """
     if is_sparse(pages, page, count) and chunks[C_TYPE] != BOOLEAN:
-        return take_page_rows(
-            chunks,
-            pages,
-            page,
-            raw,
-            scratch,
-            is_stored,
-            dictionary,
-            levels,
-            count,
-            places,
-            values,
-            mask,
-            out,
-            state,
-        )
+        return take_page_rows(chunks, pages, page, raw, scratch, is_stored, count, memory, state)
     status = decompress_snappy_page(pages, page, raw, scratch) if is_stored else 0
     if status < 0:
         return status
-    if count == state[STATE_LAST] - state[STATE_FIRST]:
-        return decode_page(chunks, 0, pages, page, raw, scratch, dictionary, dense, levels, mask, out, state)
-    return gather_page_rows(
-        chunks,
-        pages,
-        page,
-        raw,
-        scratch,
-        dictionary,
-        dense,
-        levels,
-        count,
-        places,
-        rows,
-        rows_mask,
-        mask,
-        out,
-        state,
-    )
+    if count < state[STATE_LAST] - state[STATE_FIRST]:
+        return gather_page_rows(chunks, pages, page, raw, scratch, count, rows_mask, memory, state)
+    dictionary, dense, levels, _, _, _, mask, out = memory
+    return decode_page(chunks, 0, pages, page, raw, scratch, dictionary, dense, levels, mask, out, state)
 
 
 @kernel("i8 i8 x x u1 u1 x u1 u1 u1 i8 x u1 x i4 i8 u1 x u1 u1 x i8")
@@ -326,9 +265,10 @@ def read_fixed_rows(
     """
     # Selected are the rows of `num_ranges` ranges (first, exclusive last), or those of the one range that have a 1 in
     # `mask`, which begins at row `mask_row` (-1: none). C_OUT and C_VALIDITY are the places of the very first row.
-    # `is_stored`: pages that are compressed are so still, in Snappy; they are decompressed as far as need be.
+    # `is_stored`: compressed pages are still compressed, by Snappy; they are decompressed as far as needed.
     # The largest page's values fit in `dense`, stored or casted, and in `rows` with their validity from `rows_mask` on;
     # levels, `places` and `values` have an item for each.
+    memory = dictionary, dense, levels, places, values, rows, out_mask, out
     start, stop, target, row = chunks[C_ROW_START], chunks[C_ROW_STOP], chunks[C_OUT], chunks[C_VALIDITY]
     status = 0
     for number in range(first, last):
@@ -348,25 +288,7 @@ def read_fixed_rows(
             chunks[C_ROW_STOP] = state[STATE_LAST]
             chunks[C_OUT] = target + state[STATE_TAKEN] * chunks[C_ITEM_SIZE]
             chunks[C_VALIDITY] = row + state[STATE_TAKEN]
-            status = read_page_rows(
-                chunks,
-                pages,
-                page,
-                raw,
-                scratch,
-                is_stored,
-                dictionary,
-                dense,
-                levels,
-                count,
-                places,
-                values,
-                rows,
-                rows_mask,
-                out_mask,
-                out,
-                state,
-            )
+            status = read_page_rows(chunks, pages, page, raw, scratch, is_stored, count, rows_mask, memory, state)
             chunks[C_NULL_COUNT] += max(status, 0)
             state[STATE_TAKEN] += count
         if status < 0:

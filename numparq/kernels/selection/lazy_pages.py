@@ -36,32 +36,32 @@ WHOLE_PAGE = 1 << 62  # all of a page: beyond its end
 
 @helper
 def section_end(pages, page):
-    """Give where the decompressed section of a page ends in the scratch buffer."""
+    """Return the end of the decompressed section of a page in the scratch buffer."""
     levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
     return pages[page + P_SCRATCH] + pages[page + P_UNCOMPRESSED] - levels
 
 
 @helper
-def decompress_up_to(pages, page, raw, scratch, state, wanted):
-    """Have a page decompressed up to `wanted` in the scratch buffer, or to its end; 0 or BAD_COMPRESSED_DATA."""
+def decompress_up_to(pages, page, raw, scratch, state, target):
+    """Decompress a page up to `target` in the scratch buffer, or to its end; return 0 or BAD_COMPRESSED_DATA."""
     end = section_end(pages, page)
-    wanted = min(wanted, end)
-    if state[STATE_DECOMPRESSED] >= wanted:
+    target = min(target, end)
+    if state[STATE_DECOMPRESSED] >= target:
         return 0
     last = pages[page + P_BODY] + pages[page + P_COMPRESSED]
-    pos, there = decompress_snappy_until(
-        raw, state[STATE_SOURCE], last, scratch, pages[page + P_SCRATCH], state[STATE_DECOMPRESSED], wanted, end
+    pos, written = decompress_snappy_until(
+        raw, state[STATE_SOURCE], last, scratch, pages[page + P_SCRATCH], state[STATE_DECOMPRESSED], target, end
     )
     state[STATE_SOURCE] = pos
-    state[STATE_DECOMPRESSED] = there
+    state[STATE_DECOMPRESSED] = written
     return min(pos, 0)
 
 
 @helper
 def open_page(chunks, chunk, pages, page, raw, scratch, is_stored, levels, state):
-    """Find the parts of a page and decode its validity; the number of values that are present, or a status.
+    """Find the sections of a page and decode its validity; return the number of values present, or a status.
 
-    `is_stored`: whether the page, if it is compressed, is so still, in Snappy.
+    `is_stored`: whether a compressed page is still compressed, by Snappy.
     """
     state[STATE_DECOMPRESSED] = WHOLE_PAGE
     if is_stored and pages[page + P_IS_COMPRESSED]:
@@ -92,7 +92,7 @@ def open_page(chunks, chunk, pages, page, raw, scratch, is_stored, levels, state
 
 @helper
 def is_sparse(pages, page, count):
-    """Whether `count` selected rows of a page are better taken one by one."""
+    """Whether taking `count` selected rows of a page one by one is faster."""
     return count * SPARSE_RATIO <= pages[page + P_NUM_VALUES]
 
 
@@ -174,6 +174,6 @@ def find_value_indices(places, count, shift, levels, optional, values):
 
 @helper
 def has_nulls(chunks, chunk, pages, page, levels):
-    """Tell whether there is a null between the first and the last row of a page that may be wanted."""
+    """Whether any row from the first to the last selected row of a page is null."""
     start, stop = rows_in_range(chunks, chunk, pages, page)
     return count_valid(levels, start, stop - start) < stop - start
