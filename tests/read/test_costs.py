@@ -90,6 +90,21 @@ def test_columns_that_are_not_read_cost_no_calls(tmp_path, name):
     assert many < 1.05 * few
 
 
+FEW_ROWS: dict[str, Callable] = {
+    "row group": lambda path: numparq.read_parquet(path, row_groups=[1]),
+    "row range": lambda path: numparq.read_parquet(path, row_range=(3, 17)),
+    "nrows": lambda path: numparq.read_parquet(path, nrows=5),
+    "batches": lambda path: list(numparq.ParquetFile(path).iter_batches(row_groups=[0, 1])),
+}
+
+
+@pytest.mark.parametrize("name", FEW_ROWS)
+def test_row_groups_that_are_not_read_cost_no_calls(tmp_path, name):
+    # Both footers are too large for the cache.
+    few, many = (calls(FEW_ROWS[name], write(tmp_path / f"{groups}.parquet", groups, 1)) for groups in (900, 2700))
+    assert many < 1.05 * few
+
+
 def test_planning_of_a_filter_costs_no_calls_for_other_columns(tmp_path, monkeypatch):
     """Columns without a filter have no part in pruning, however many are read."""
     counts: list[int] = []

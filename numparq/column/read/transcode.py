@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Protocol
 
@@ -36,10 +36,6 @@ from numparq.kernels.tables import (
 
 from .decompress import BATCH_BYTES, PageBatch, decompress_pages
 from .pages import PageFailure, Pages, check_page
-
-# (pages, first, last, decompressed, scratch, out, state) -> exclusive end of what was transcoded, or a negative status.
-Transcoder = Callable[[Pages, int, int, np.ndarray, Scratch, np.ndarray, np.ndarray], int]
-
 
 # Pages in encodings that the decoders read: page table, first and exclusive last of its rows, and the buffer (uint8)
 # that P_SCRATCH of these rows points into.
@@ -116,7 +112,7 @@ def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
 def transcode_delta(
     pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
 ) -> int:
-    """Call the kernel of the DELTA encodings and BYTE_STREAM_SPLIT; arguments as in `Transcoder`."""
+    """Call the kernel of the DELTA encodings and BYTE_STREAM_SPLIT."""
     table = pages.pages[first:last]
     has_lengths = (table[:, P_ENCODING] == DELTA_LENGTH_BYTE_ARRAY) | (table[:, P_ENCODING] == DELTA_BYTE_ARRAY)
     lengths = scratch.buffer("lengths", 8 * int(np.maximum.reduce(table[has_lengths, P_NUM_VALUES], initial=0)))

@@ -24,7 +24,6 @@ _MOMENT = re.compile(
     r"\s*(\d{4}-\d\d?-\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?\s*([A-Za-z+-].*?)?)?\s*"
 )
 _TIME = re.compile(r"\s*\d\d:\d\d(:\d\d(\.\d{1,6})?)?\s*")
-_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, repr=False)
