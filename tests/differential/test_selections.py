@@ -10,7 +10,7 @@ import pytest
 
 import numparq
 from numparq.io import local_source
-from numparq.prune import index_reader, page_headers
+from numparq.prune import index_reader, page_headers, planner
 from support.differential.axes import ALL_CODECS, AXES, is_valid
 from support.differential.covering import covering_array
 from support.differential.files import MatrixFiles, frame_of, stored, write_files
@@ -121,11 +121,12 @@ class CaseReader:
 
 @contextmanager
 def small_page_tables(case):
-    """Walk over the headers of the smallest chunks and pages, and keep tables of files as if these were older."""
+    """Walk over the headers of the smallest chunks and pages, skip the smallest dictionaries, and keep tables of files as if these were older."""
     with pytest.MonkeyPatch.context() as patch:
         if case["sizes"] == "tiny":
             patch.setattr(index_reader, "MIN_CHUNK_BYTES", 0)
             patch.setattr(page_headers, "_MIN_PAGE_BYTES", 0)
+            patch.setattr(planner, "_LARGE_DICTIONARY", 0)
         if case["cache"] != "replaced":
             patch.setattr(local_source, "SETTLED_NS", 0)
         yield

@@ -178,3 +178,7 @@ def test_dictionary_page_is_read_only_for_pages_that_need_it(tmp_path, kind):
         frame, num_bytes, _ = read(number)
         assert frame["text"].tolist() == [f"name {number:06}"]
         assert (num_bytes > size) == needs_dictionary, num_bytes
+    rows = [50, 25_000, 29_999]
+    frame, num_bytes, _ = count_io(path, lambda file: file.read(["text"], col("key").isin([3 * row for row in rows])))
+    assert frame["text"].tolist() == [f"name {row:06}" for row in rows]
+    assert num_bytes > size
