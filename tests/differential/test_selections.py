@@ -121,7 +121,10 @@ class CaseReader:
 
 @contextmanager
 def small_page_tables(case):
-    """Walk over the headers of the smallest chunks and pages, skip the smallest dictionaries, and keep tables of files as if these were older."""
+    """Walk over the headers of the smallest chunks and pages, and keep tables of files as if these were older.
+
+    No dictionary page is too small to be skipped.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if case["sizes"] == "tiny":
             patch.setattr(index_reader, "MIN_CHUNK_BYTES", 0)
