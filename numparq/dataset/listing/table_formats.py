@@ -85,6 +85,8 @@ def check_plain_file(
     """Raise UnsupportedError if a local file to write, or the target of its link, is in a table of another system."""
     if not check_table_format(table_format) or not isinstance(path, (str, os.PathLike)):
         return
+    if filesystem is not None and not (hasattr(filesystem, "cat_file") or hasattr(filesystem, "open_input_file")):
+        return  # it only writes, and is not the local one
     place = resolve_paths([path], storage_options, filesystem)
     if place.filesystem is None:
         names = os.path.abspath(place.paths[0]), os.path.realpath(place.paths[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from itertools import product
 
 import fsspec
@@ -77,6 +78,25 @@ def test_single_files_of_other_tables_are_not_written(kind, name, tmp_path, monk
     assert contents(tmp_path) == before
     numparq.to_parquet(FRAME, root / name, table_format="parquet")
     assert numparq.read_parquet(root / name).equals(FRAME)
+
+
+def test_file_systems_that_only_open_files_are_written():
+    class OnlyOpens:
+        def __init__(self):
+            self.files = {}
+
+        def open(self, path, mode, autocommit=True):
+            self.files[path] = file = io.BytesIO()
+            file.close = file.commit = file.discard = lambda: None
+            return file
+
+        def mv(self, old, new):
+            self.files[new] = self.files.pop(old)
+
+    system = OnlyOpens()
+    numparq.to_parquet(FRAME, "one.parquet", filesystem=system)
+    (found,) = system.files.values()
+    assert numparq.read_parquet(found.getvalue()).equals(FRAME)
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
