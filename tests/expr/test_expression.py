@@ -298,6 +298,9 @@ def test_column_names_and_dotted_paths(nested):
         bind(col("l") == 1, nested)
     with pytest.raises(SchemaError, match="needs a list of simple values"):
         bind(col("s.b").contains(1), nested)
+    for predicate in (col(nested.leaf(0).path) == 1, col(nested.leaf(0).path) < col("s.b.c")):
+        with pytest.raises(SchemaError, match="inside a list"):
+            bind(predicate, nested)
 
 
 def test_is_null_binds_definition_level_of_groups(nested):

@@ -192,6 +192,10 @@ def test_invalid_plans_are_refused():
         WHOLE[7]
     with pytest.raises(ValueError, match="do not belong to column 'a' in row group 1"):
         with_offset_indexes(WHOLE, {(1, 0): A0})
+    for end, rows in ((401, 30), (400, 29)):
+        other = ChunkPages(4, end, rows, [[4, 196, 0], [200, 100, 10], [300, end - 300, 20]])
+        with pytest.raises(ValueError, match="do not belong to column 'a' in row group 0"):
+            with_offset_indexes(WHOLE, {(0, 0): other})
     with pytest.raises(ValueError, match="30 rows"):
         ReadPlan((), (RowGroupPlan(0, 30, RowRanges.all(31), ()),))
     with pytest.raises(ValueError, match="occurs twice"):

@@ -14,10 +14,12 @@ import pytest
 import numparq
 from numparq import col
 from numparq.expr.bind import bind
+from numparq.expr.sort_keys import key_domain
 from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
 from numparq.prune.bloom_filters import bloom_hashes
 from numparq.prune.statistics import ContainerStatistics
 from support.filters.leaf_kinds import StubFlatSchema, int96, leaf
+from support.oracles.match_one import as_arrays
 from support.oracles.match_one import checked_may_match as may_match
 from support.oracles.match_one import checked_must_match as must_match
 from support.oracles.pruning import facts_of
@@ -183,6 +185,16 @@ def test_null_count_in_groups_does_not_prune_is_null():
     assert not may_match(bind(col("s.x") > 5, schema), {0: none})
     assert not must_match(bind(col("s.x") > 0, schema), {0: none})
     assert not may_match(bind(col("s.x").is_not_null(), schema), {0: none._replace(all_null=True)})
+
+
+def test_keys_follow_the_domain():
+    arrays = as_arrays(column_statistics(SMALL, 257, 258))
+    for column, low, high in ((SMALL, -128, 127), (INTEGER, 257, 258), (SMALL, -128, 127)):
+        keys = arrays.key_intervals(column, key_domain(column))
+        assert (keys.lows.tolist(), keys.highs.tolist(), keys.interval(0)) == ([low], [high], (low, high + 1))
+    narrow = arrays.key_intervals(INTEGER, key_domain(SMALL))
+    assert narrow is arrays.key_intervals(INTEGER, key_domain(SMALL))
+    assert (narrow.lows.tolist(), arrays.key_intervals(INTEGER, key_domain(INTEGER)).lows.tolist()) == ([-128], [257])
 
 
 def test_columns_without_statistics():

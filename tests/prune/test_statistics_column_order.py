@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -271,3 +272,11 @@ def test_vectorized_statistics_match_one_by_one(kind):
             assert vectorized == one_by_one
             outcomes |= set(vectorized)
     assert outcomes == {(True, False), (False, False), (True, True)}
+
+
+def test_statistics_of_one_chunk_as_another_type():
+    with ParquetFile(numparq.to_parquet(FRAME)) as file:
+        leaf = file.schema.leaf(FRAME.columns.get_loc("u"))
+        signed = replace(leaf, logical=None)
+        kinds = [row_group_statistics(file, one, [0]).order.kind for one in (leaf, signed, leaf)]
+    assert kinds == ["unsigned", "signed", "unsigned"]
