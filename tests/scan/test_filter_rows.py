@@ -8,7 +8,7 @@ import pytest
 
 import numparq
 from numparq import col
-from numparq.errors import CorruptPageError
+from numparq.errors import CorruptPageError, UnsupportedError
 from numparq.scan import filter_rows
 
 ROWS = 700
@@ -67,7 +67,12 @@ def test_batches_of_row_groups(monkeypatch):
     monkeypatch.setattr(filter_rows.FilterColumns, "match", recorded)
     monkeypatch.setattr(filter_rows, "_BATCH_ROWS", 100)
     frame = pd.DataFrame({"n": np.arange(300) % 7})
-    for size, expected in ((40, [[0, 1], [2, 3], [4, 5], [6, 7]]), (100, [[0], [1], [2]]), (150, [[0], [1]])):
+    for size, expected in (
+        (40, [[0, 1], [2, 3], [4, 5], [6, 7]]),
+        (50, [[0, 1], [2, 3], [4, 5]]),
+        (100, [[0], [1], [2]]),
+        (150, [[0], [1]]),
+    ):
         decoded.clear()
         assert len(numparq.read_parquet(numparq.to_parquet(frame, row_group_size=size), filters=col("n") == 3)) == 43
         assert sorted(decoded) == expected
@@ -81,3 +86,17 @@ def test_error_names_the_row_group_that_is_damaged():
     with pytest.raises(CorruptPageError) as caught:
         numparq.read_parquet(bytes(written), filters=col("n") == 3)
     assert (caught.value.where["row_group"], caught.value.where["column"]) == (37, "n")
+
+
+def test_error_of_a_batch_names_the_row_group(monkeypatch):
+    match = filter_rows.FilterColumns.match
+
+    def refusing(self, step, selections, *more):
+        if any(selection.row_group in (37, 41) for selection in selections):
+            raise UnsupportedError("refused")
+        return match(self, step, selections, *more)
+
+    monkeypatch.setattr(filter_rows.FilterColumns, "match", refusing)
+    with pytest.raises(UnsupportedError, match="refused") as caught:
+        numparq.read_parquet(numparq.to_parquet(FRAME, row_group_size=10), filters=col("n") == 3)
+    assert caught.value.where["row_group"] == 37
