@@ -34,6 +34,8 @@ def parsed(**options):
         ({"maxRecordsPerFile": "100"}, "max_rows_per_file", 100),
         ({"maxRecordsPerFile": "0"}, "max_rows_per_file", None),
         ({"max_records_per_file": "-1"}, "max_rows_per_file", None),
+        ({"keepReplaced": "0"}, "keep_replaced", 0),
+        ({"keepReplaced": "600"}, "keep_replaced", 600),
         ({"mapreduce.fileoutputcommitter.marksuccessfuljobs": "False"}, "marks_success", False),
     ],
 )
@@ -45,6 +47,7 @@ def test_names_of_spark_and_parquet_java(options, argument, value):
     ("options", "message"),
     [
         ({"codec": "snappy", "compression": "zstd"}, "the options compression and codec are synonyms; set only one"),
+        ({"keepReplaced": "-1"}, "must be a whole number of at least 1, not '-1'"),
         ({"maxRecordsPerFile": "-x"}, "must be a whole number"),
         ({"maxRecordsPerFile": "many"}, "must be a whole number of at least 1, not 'many'"),
         ({"parquet.writer.version": "v3"}, r"must be 1.0 or 2.0, not 'v3'"),

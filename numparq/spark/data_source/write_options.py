@@ -68,6 +68,11 @@ def parse_row_limit(text: str) -> int | None:
     return None if text.strip() == "0" or (text.strip().startswith("-") and parse_int(text)) else parse_count(text)
 
 
+def _seconds(text: str) -> int:
+    """Parse a number of seconds, 0 too."""
+    return 0 if text.strip() == "0" else parse_count(text)
+
+
 def _true_or_names(text: str) -> Any:
     return parse_bool(text) if text.strip().lower() in ("true", "false") else parse_names(text)
 
@@ -164,7 +169,7 @@ WRITE_OPTIONS = (
     ),
     _O((_MARKS_SUCCESS,), "marks_success", parse_bool, "write the empty file _SUCCESS after the commit: true"),
     _O(("ifExists",), "if_exists", choice_parser("error", "append"), "existing files with append: error or append"),
-    _O(("keepReplaced",), "keep_replaced", parse_count, "seconds for which replaced files stay readable: 0"),
+    _O(("keepReplaced",), "keep_replaced", _seconds, "seconds for which replaced files stay readable: 0"),
     _O(
         ("tableFormat",),
         "table_format",
