@@ -319,20 +319,30 @@ class Dataset(ReadableTable, Reopenable):
         options = ScanOptions(filters=filters, threads=self._threads)
         return self._retry_after_refresh(lambda: self._query([], options).scan.count())
 
-    def plan(self, columns: Columns = None, filters: Filters = None) -> DatasetPlan:
+    def plan(
+        self,
+        columns: Columns = None,
+        filters: Filters = None,
+        *,
+        row_groups: Sequence[int] | None = None,
+        row_range: RowRange = None,
+        nrows: int | None = None,
+    ) -> DatasetPlan:
         """Plan a read: which files are pruned and why, and what is read of the others.
 
         Parameters
         ----------
-        columns, filters
-            As in `numparq.read_parquet`.
+        columns, filters, row_groups, row_range, nrows
+            As in `read`.
 
         Returns
         -------
         DatasetPlan
             `DatasetPlan.explain` prints it as text.
         """
-        options = ScanOptions(filters=filters, threads=self._threads)
+        options = ScanOptions(
+            filters=filters, row_groups=row_groups, row_range=row_range, nrows=nrows, threads=self._threads
+        )
         return self._retry_after_refresh(lambda: self._query(columns, options).plan())
 
     def _query(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None = None) -> DatasetQuery:

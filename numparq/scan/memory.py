@@ -37,7 +37,7 @@ __all__ = [
     "virtual_row_bytes",
 ]
 
-# Bytes of a Python object by the column's `finish`: pointer and object header. Interned objects (small integers) are
+# Bytes of a Python object by `array_kind`: pointer and object header. Interned objects (small integers) are
 # counted too, since their number is unknown.
 _OBJECTS = {
     "decimals": 8 + 112,
@@ -107,32 +107,32 @@ class MemoryEstimate:
         extra_row_bytes: int = 0,
     ) -> None:
         groups = list(dict.fromkeys(row_groups))
-        facts = file.footer.chunks.read_table(groups, [leaf.index for leaf in leaves])
+        chunks = file.footer.chunks.read_table(groups, [leaf.index for leaf in leaves])
         num_rows = np.maximum(file.footer.row_group_num_rows[groups], 1).astype(np.float64)
-        self._place = {group: place for place, group in enumerate(groups)}
+        self._position = {group: at for at, group in enumerate(groups)}
         self._num_rows = num_rows
-        self._besides = extra_row_bytes
+        self._extra_row_bytes = extra_row_bytes
         self._bytes = np.zeros((len(groups), len(leaves)))
-        said = facts["unencoded_byte_array_data_bytes"]
-        stored = np.maximum(facts["total_uncompressed_size"], 0)
+        unencoded = chunks["unencoded_byte_array_data_bytes"]
+        stored = np.maximum(chunks["total_uncompressed_size"], 0)
         self.is_lower_bound = False
-        for place, (leaf, target) in enumerate(zip(leaves, output_types, strict=True)):
-            sizes = np.where(said[:, place] >= 0, said[:, place], stored[:, place]).astype(np.float64)
-            values = np.maximum(facts["num_values"][:, place], 0).astype(np.float64)
+        for at, (leaf, target) in enumerate(zip(leaves, output_types, strict=True)):
+            sizes = np.where(unencoded[:, at] >= 0, unencoded[:, at], stored[:, at]).astype(np.float64)
+            values = np.maximum(chunks["num_values"][:, at], 0).astype(np.float64)
             rule = _nested if leaf.is_nested else _RULES[target.storage]
-            self._bytes[:, place] = rule(target, num_rows, values, sizes, as_objects)
-            has_dictionary = facts["dictionary_page_offset"][:, place] > 0
-            self.is_lower_bound |= target.storage == "binary" and bool((has_dictionary & (said[:, place] < 0)).any())
-        self._stored = stored + np.maximum(facts["total_compressed_size"], 0)
+            self._bytes[:, at] = rule(target, num_rows, values, sizes, as_objects)
+            has_dictionary = chunks["dictionary_page_offset"][:, at] > 0
+            self.is_lower_bound |= target.storage == "binary" and bool((has_dictionary & (unencoded[:, at] < 0)).any())
+        self._stored = stored + np.maximum(chunks["total_compressed_size"], 0)
 
     def row_bytes(self, row_group: int) -> float:
         """Return the mean bytes of a row of a row group."""
-        place = self._place[row_group]
-        return max(float(self._bytes[place].sum() / self._num_rows[place]) + self._besides, 1.0)
+        at = self._position[row_group]
+        return max(float(self._bytes[at].sum() / self._num_rows[at]) + self._extra_row_bytes, 1.0)
 
     def row_group_bytes(self, row_group: int) -> float:
         """Return the bytes of all rows of a row group."""
-        return float(self._bytes[self._place[row_group]].sum())
+        return float(self._bytes[self._position[row_group]].sum())
 
     def slice_bytes(self, slices: Sequence[Any]) -> int:
         """Return the bytes of the rows of slices or row selections."""
@@ -141,7 +141,7 @@ class MemoryEstimate:
     @property
     def max_row_bytes(self) -> float:
         """Mean bytes of a row in the row group where it is largest."""
-        return max(map(self.row_bytes, self._place), default=1.0)
+        return max(map(self.row_bytes, self._position), default=1.0)
 
     @property
     def max_chunk_bytes(self) -> int:
@@ -240,8 +240,8 @@ def release_free_memory() -> None:
 def decoded_bytes(layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> int:
     """Return the bytes that decoded columns take."""
     arrays = [array for array in (*layout.blocks, *layout.validity) if array is not None]
-    places = zip(layout.values, layout.block_of, strict=True)
-    arrays += [values for values, block in places if values is not None and block is None]
+    columns = zip(layout.values, layout.block_of, strict=True)
+    arrays += [values for values, block in columns if values is not None and block is None]
     total = sum(array.nbytes for array in arrays)
     return total + sum(_piece_bytes(piece) for buffer in buffers for piece in buffer.arrays)
 

@@ -182,3 +182,24 @@ def test_counts(folders, form):
     count = len(expected_rows(form, folder, options))
     with numparq.ParquetFile(folder / "0.parquet") if form == "one" else numparq.Dataset(folder) as table:
         assert (table.count_rows(FILTER), table.count_rows()) == (count, ROWS)
+
+
+@pytest.mark.parametrize("filters", [None, FILTER], ids=["all", "filtered"])
+@pytest.mark.parametrize("position", POSITIONS)
+def test_plans(folders, position, filters):
+    """The plans of many files have the rows that the plan of one file has."""
+
+    def planned(plans: list[Any], first_groups: list[int]) -> list[tuple[int, list[list[int]]]]:
+        return [
+            (first + group.ordinal, group.rows.bounds.tolist())
+            for first, plan in zip(first_groups, plans, strict=True)
+            for group in plan.left
+        ]
+
+    options = {**POSITIONS[position], "filters": filters}
+    with numparq.ParquetFile(folders["one", False] / "0.parquet") as file:
+        expected = planned([file.plan(**options)], [0])
+    with numparq.Dataset(folders["many", False]) as dataset:
+        files = dataset.plan(**options).files
+    first_groups = [BOUNDS["many"][int(name[-len("0.parquet")])] // GROUP for name, _ in files]
+    assert planned([plan for _, plan in files], first_groups) == expected

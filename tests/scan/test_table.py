@@ -11,8 +11,7 @@ import pytest
 import numparq
 from numparq import col
 
-# Arguments and members that make no sense for many files, or for one.
-PLAN_ARGUMENTS = {"row_groups", "row_range", "nrows"}
+# Members that make no sense for many files, or for one.
 FILE_MEMBERS = {"metadata", "num_row_groups", "statistics", "file_bytes"}
 DATASET_MEMBERS = {"files", "partition_keys", "refresh", "single_source"}
 METHODS = ["close", "count_rows", "head", "iter_batches", "plan", "read", "to_arrow"]
@@ -22,9 +21,7 @@ METHODS = ["close", "count_rows", "head", "iter_batches", "plan", "read", "to_ar
 def test_methods_have_the_same_parameters(name):
     of_file = inspect.signature(getattr(numparq.ParquetFile, name)).parameters
     of_dataset = inspect.signature(getattr(numparq.Dataset, name)).parameters
-    extra = PLAN_ARGUMENTS if name == "plan" else set()
-    shared = {key: parameter for key, parameter in of_file.items() if key not in extra}
-    assert list(shared.values()) == list(of_dataset.values())
+    assert list(of_file.values()) == list(of_dataset.values())
 
 
 def test_members_differ_only_where_they_must():

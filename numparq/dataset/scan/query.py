@@ -53,7 +53,7 @@ class DatasetQuery:
         options: ScanOptions,
         skip: SkipDamaged | None = None,
     ) -> None:
-        self._contents = snapshot
+        self._snapshot = snapshot
         self._pruners = pruners
         self._options = options
         self._cuts: list[tuple[str, Sequence[int]]] = []
@@ -74,11 +74,11 @@ class DatasetQuery:
         """Return the plan: what prunes files, and the read plans of the others."""
         left = self._prune_by_statistics()
         cuts = [FileCut(reason, len(ordinals), self._num_bytes(ordinals)) for reason, ordinals in self._cuts]
-        return DatasetPlan(len(self._contents.files), tuple(cuts), tuple(self.scan.plans(left)))
+        return DatasetPlan(len(self._snapshot.files), tuple(cuts), tuple(self.scan.plans(left)))
 
     def _num_bytes(self, ordinals: Sequence[int]) -> int:
         """Return the total size of files in bytes; unknown sizes count as 0."""
-        return sum(self._contents.files[at].size or 0 for at in ordinals)
+        return sum(self._snapshot.files[at].size or 0 for at in ordinals)
 
     def _cut(self, reason: str, ordinals: Sequence[int]) -> None:
         if ordinals:
@@ -88,7 +88,7 @@ class DatasetQuery:
 
     def _prune_files(self) -> list[int]:
         """Prune files before any is opened; return the ordinals of the others."""
-        files = self._contents.files
+        files = self._snapshot.files
         kept = np.arange(len(files))
         if self._options.row_range is not None or self._options.row_groups is not None:  # they count over all files
             return kept.tolist()
@@ -108,7 +108,7 @@ class DatasetQuery:
         options = self._options
 
         def by_partition(files: Sequence[DataFile]) -> FilePruner | None:
-            pruner = PartitionPruner(options.filters, self._contents.partitions, options.runtime_filters)
+            pruner = PartitionPruner(options.filters, self._snapshot.partitions, options.runtime_filters)
             return None if pruner.keeps_all else pruner
 
         given = [lambda files, pruner=pruner: pruner for pruner in self._pruners]
@@ -116,22 +116,22 @@ class DatasetQuery:
 
     def _metadata_file_pruner(self, files: Sequence[DataFile]) -> FilePruner | None:
         """Build the pruner of the ``_metadata`` file, if it can help."""
-        contents, options = self._contents, self._options
+        snapshot, options = self._snapshot, self._options
 
         def opened(some: Sequence[DataFile]) -> list[OpenFile]:
-            if list(some) == [contents.listing.metadata_file]:
-                return [contents.metadata]
-            ordinals = {file.path: at for at, file in enumerate(contents.files)}
-            return contents.open_files([ordinals[file.path] for file in some])
+            if list(some) == [snapshot.listing.metadata_file]:
+                return [snapshot.metadata]
+            ordinals = {file.path: at for at, file in enumerate(snapshot.files)}
+            return snapshot.open_files([ordinals[file.path] for file in some])
 
         return build_metadata_file_pruner(
-            contents.listing,
+            snapshot.listing,
             files,
             options.filters,
-            contents.partitions,
+            snapshot.partitions,
             options.runtime_filters,
             open_files=opened,
-            merge_schemas=contents.merge_schemas,
+            merge_schemas=snapshot.merge_schemas,
         )
 
     def _prune_by_statistics(self) -> Sequence[ScanFile]:
@@ -142,7 +142,7 @@ class DatasetQuery:
         selected = self.scan.selected
         if not any(file.predicate for file in selected):
             return selected
-        listed = [self._contents.files[file.ordinal] for file in selected]
+        listed = [self._snapshot.files[file.ordinal] for file in selected]
         opened = {entry.path: file.file for entry, file in zip(listed, selected, strict=True)}
         pruner = StatisticsPruner(self._filter, opened, self._options.runtime_filters)
         answers = list(zip(selected, apply_pruner(pruner, listed).tolist(), strict=True))
@@ -156,27 +156,27 @@ class DatasetQuery:
     ) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
         """Merge the schemas, select the columns and bind the filter; retry with all files if the pruned ones fail."""
         try:
-            return self._bound(self._contents.schema_of(ordinals), columns)
+            return self._bound(self._snapshot.schema_of(ordinals), columns)
         except SchemaError:
-            if len(ordinals) == len(self._contents.files):
+            if len(ordinals) == len(self._snapshot.files):
                 raise
-            return self._bound(self._contents.schema_of(range(len(self._contents.files))), columns)
+            return self._bound(self._snapshot.schema_of(range(len(self._snapshot.files))), columns)
 
     def _bound(self, schema: DatasetSchema, columns: Any) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
-        options, partitions = self._options, self._contents.partitions
+        options, partitions = self._options, self._snapshot.partitions
         filters = DatasetFilter(options.filters, schema, partitions, options.runtime_filters)
         return schema, project_columns(schema.schema_file, partitions, columns, options), filters
 
     def _select_rows(self, ordinals: Sequence[int], filters: DatasetFilter) -> list[ScanFile]:
         """Select rows by position, counted over all files, and bind the filter to each file."""
         options = self._options
-        files = self._contents.open_files(ordinals)
+        files = self._snapshot.open_files(ordinals)
         is_filtered = options.filters is not None or bool(options.runtime_filters)
         selected, predicates = [], {}
         for position, slices in _row_slices_of_files(files, options, None if is_filtered else options.nrows):
             at, file = ordinals[position], files[position]
             if is_filtered and at not in predicates:
-                predicates[at] = filters.scan_predicate(file, self._contents.files[at], options.runtime_filters)
+                predicates[at] = filters.scan_predicate(file, self._snapshot.files[at], options.runtime_filters)
             if slices is not None or np.add.reduce(file.footer.row_group_num_rows):
                 selected.append(ScanFile(file, at, slices, predicates.get(at)))
         if not selected and files:

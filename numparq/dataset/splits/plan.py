@@ -78,7 +78,7 @@ class SplitQuery(DatasetQuery):
     def _merge_and_bind(self, ordinals: Sequence[int], columns: Any) -> Any:
         if not self.is_sampled:
             return super()._merge_and_bind(ordinals, columns)
-        return self._bound(self._contents.schema_of(ordinals), columns)  # without retrying with all files
+        return self._bound(self._snapshot.schema_of(ordinals), columns)  # without retrying with all files
 
 
 def plan_byte_splits(snapshot: DatasetSnapshot, query: SplitQuery, split_bytes: int, min_splits: int) -> list[Split]:
