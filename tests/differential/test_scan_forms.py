@@ -25,6 +25,7 @@ POSITIONS: dict[str, dict[str, Any]] = {
     "row range": {"row_range": (13, 47)},
     "both": {"row_groups": [0, 2, 3], "row_range": (4, 38)},
 }
+MANY_UNITS = 4000  # a memory limit of a few rows
 FILTER = (col("k") != 2) & (col("b") < 30)
 OPTIONS: dict[str, dict[str, Any]] = {
     "filters": {"all": None, "filtered": FILTER},
@@ -203,3 +204,27 @@ def test_plans(folders, position, filters):
         files = dataset.plan(**options).files
     first_groups = [BOUNDS["many"][int(name[-len("0.parquet")])] // GROUP for name, _ in files]
     assert planned([plan for _, plan in files], first_groups) == expected
+
+
+@pytest.mark.parametrize("form", BOUNDS)
+def test_limit_on_rows_counts_over_units(folders, form):
+    folder = folders[form, False]
+    options = {name: next(iter(values.values())) for name, values in OPTIONS.items()} | {"filters": FILTER, "nrows": 13}
+    with numparq.ParquetFile(folder / "0.parquet") if form == "one" else numparq.Dataset(folder) as table:
+        batches = list(table.iter_batches(["a"], FILTER, nrows=13, memory_limit=MANY_UNITS, threads=1))
+    expected = [row[0] for row in expected_rows(form, folder, options)]
+    assert [number for batch in batches for number in batch["a"]] == expected
+    assert len(batches) > 1
+
+
+@pytest.mark.parametrize("num_files", [1, 3])
+def test_memory_limit_counts_filter_columns(tmp_path, num_files):
+    """No row matches, so that only the filter column takes memory."""
+    rng = np.random.default_rng(0)
+    for number in range(num_files):
+        frame = pd.DataFrame({"x": rng.random(50_000), "flag": True})
+        numparq.to_parquet(frame, tmp_path / f"{number}.parquet")
+    options = {"columns": ["flag"], "filters": col("x") == 0.5, "threads": 1}
+    assert numparq.read_parquet(tmp_path, memory_limit=10 << 20, **options).empty
+    with pytest.raises(numparq.LimitError, match="memory_limit is 293 KiB"):
+        numparq.read_parquet(tmp_path, memory_limit=300_000, **options)
