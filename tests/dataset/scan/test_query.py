@@ -147,3 +147,12 @@ def test_nested_columns_that_a_file_lacks_are_null(tmp_path):
 def test_row_group_that_no_file_has(files):
     with pytest.raises(ValueError, match="row group 8 does not exist; there are 8, counted from 0"):
         numparq.read_parquet(files / "many", row_groups=[0, 8])
+
+
+def test_files_without_the_filter_column_are_not_read(tmp_path):
+    """Their categories are not those of the result."""
+    numparq.to_parquet(pd.DataFrame({"c": pd.Categorical(["x", "y"])}), tmp_path / "0.parquet")
+    numparq.to_parquet(pd.DataFrame({"c": pd.Categorical(["z", "x"]), "f": [1, 2]}), tmp_path / "1.parquet")
+    found = numparq.read_parquet(tmp_path, ["c"], filters=col("f") == 1)
+    assert found["c"].tolist() == ["z"]
+    assert set(found["c"].cat.categories) == {"x", "z"}
