@@ -170,7 +170,7 @@ class FilterColumns:
 
         The vectors are views of this thread's scratch, valid until it decodes again.
         """
-        found = self._decode([RowSelection(group.ordinal, rows, 0, group.chunks)], positions, None)
+        found = self._decode([RowSelection(group.ordinal, rows, 0, rows.count, group.chunks)], positions, None)
         return {self._leaves[place].index: column_vector(self._leaves[place], found[place]) for place in found}
 
     def _decode(

@@ -49,6 +49,8 @@ class FilteredRows:
     ----------
     rows : RowRanges
         Within the row group; with a mask, the single range that the mask covers.
+    num_rows : int
+        Number of rows.
     cached : dict of int to CachedFixed or CachedBinary
         Predicate cache: by column position, the values of these rows decoded for the predicate and projected too.
     mask : uint8 array or None
@@ -56,13 +58,9 @@ class FilteredRows:
     """
 
     rows: RowRanges
+    num_rows: int
     cached: dict[int, CachedFixed | CachedBinary]
     mask: np.ndarray | None = None
-
-    @property
-    def num_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.count if self.mask is None else int(np.count_nonzero(self.mask))
 
     def clip(self, start: int, stop: int) -> FilteredRows:
         """Return the rows from `start` to `stop` (exclusive), both within the row group."""
@@ -79,7 +77,7 @@ class FilteredRows:
 
     def _take(self, rows: RowRanges, chosen: RowRanges) -> FilteredRows:
         taking = ValueRanges.from_ranges(chosen.positions_in(rows).bounds)
-        return FilteredRows(chosen, {place: column.take(taking) for place, column in self.cached.items()})
+        return FilteredRows(chosen, chosen.count, _take(self.cached, taking))
 
 
 class RowFilter:
@@ -171,7 +169,7 @@ class RowFilter:
             selections, num_rows = [], 0
             for group, some in zip(groups, rows, strict=True):
                 if some.count:
-                    selections.append(RowSelection(group.ordinal, some, num_rows, group.chunks))
+                    selections.append(RowSelection(group.ordinal, some, num_rows, some.count, group.chunks))
                     num_rows += some.count
             if not num_rows:
                 break
@@ -191,7 +189,8 @@ class RowFilter:
             for position, column in columns.items():
                 if isinstance(column, CachedBinary) and self._projected_types[position].storage != "dictionary":
                     columns[position] = column.shrink()
-            filtered.append(FilteredRows(some, columns, mask))
+            num_rows = some.count if mask is None else int(np.count_nonzero(mask))
+            filtered.append(FilteredRows(some, num_rows, columns, mask))
         return filtered
 
     def _cacheable(self, positions: Sequence[int], values: Mapping[int, ColumnVector], num_groups: int) -> _Cache:

@@ -163,12 +163,15 @@ def _to_selections(
         group = groups.get(part.row_group)
         if group is None:
             continue
-        some = filtered[part.row_group] if part.row_group in filtered else FilteredRows(group.rows, {})
+        some = (
+            filtered[part.row_group] if part.row_group in filtered else FilteredRows(group.rows, group.rows.count, {})
+        )
         if some.rows.stop > part.stop or some.rows.bounds[0, 0] < part.start:
             some = some.clip(part.start, part.stop)
         if limit is not None and some.num_rows > limit - out:
             some = some.head(limit - out)
         if some.rows.count:
-            selections.append(RowSelection(part.row_group, some.rows, out, group.chunks, some.cached, some.mask))
-            out += some.num_rows
+            count = some.num_rows
+            selections.append(RowSelection(part.row_group, some.rows, out, count, group.chunks, some.cached, some.mask))
+            out += count
     return selections

@@ -102,11 +102,11 @@ class _GivenRows:
 
     def _wanted(self, row_group: int, rows: RowRanges, out: int, chunks: list[ChunkPages]) -> RowSelection:
         if not self._masked:
-            return RowSelection(row_group, rows, out, chunks)
+            return RowSelection(row_group, rows, out, rows.count, chunks)
         first, stop = int(rows.starts[0]), rows.stop
         mask = np.zeros(stop - first, np.uint8)
         mask[rows.indices() - first] = 1
-        return RowSelection(row_group, RowRanges([(first, stop)]), out, chunks, mask=mask)
+        return RowSelection(row_group, RowRanges([(first, stop)]), out, rows.count, chunks, mask=mask)
 
     def _placed(self, row_group: int, leaf: int, whole: ChunkPages) -> ChunkPages:
         locations = self._locations.get((row_group, leaf))

@@ -52,12 +52,13 @@ def build_selection_tasks(
     """
     assert slices.selections is not None
     threads = scheduler.context.pool.threads
-    parts = -(-TASKS_PER_THREAD * threads // (len(slices) * len(columns))) if threads > 1 else 1
+    most_parts = -(-TASKS_PER_THREAD * threads // (len(slices.selections) * len(columns))) if threads > 1 else 1
     tasks: list[DecodeTask] = []
     whole: list[int] = []  # consecutive row groups of which all rows of `before` are decoded
     before: list[int] = []
     for number, rows in enumerate(slices.selections):
         selects_all, cached = rows.selects_all, rows.cached
+        parts = min(most_parts, rows.num_rows // MIN_ROWS_PER_TASK)
         left: list[int] = []  # columns of which all rows are decoded
         own: list[DecodeTask] = []
         for at, column in enumerate(columns, number * len(columns)):
@@ -86,15 +87,14 @@ def build_selection_tasks(
 def _split_tasks(
     scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection, parts: int
 ) -> list[DecodeTask]:
-    """Build at most `parts` tasks for rows of one row group; several only for pages with locations.
+    """Build `parts` tasks for rows of one row group, or one where pages have no locations.
 
     Otherwise each would scan the pages.
     """
     is_divisible = rows.mask is None and rows.chunk_pages[column].is_indexed
     if not scheduler.splits_arrays and scheduler.memory.values[column] is None:
         is_divisible = False
-    parts = min(parts, len(rows) // MIN_ROWS_PER_TASK)
-    if parts < 2 or not is_divisible:
+    if not is_divisible:
         return [_selection_task(scheduler, column, chunk, rows)]
     tasks = []
     for part in rows.split(parts):
@@ -144,7 +144,7 @@ def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, ro
         sink = FixedSink([fixed_output(memory, column)], entries=entries)
     else:
         chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0
-        size_hint = scheduler.tables.estimate_string_bytes(column, [rows.row_group], len(rows))
+        size_hint = scheduler.tables.estimate_string_bytes(column, [rows.row_group], rows.num_rows)
         sink = scheduler.variable_sink(target, size_hint)
     selection = ChunkSelection(rows.row_ranges.bounds, rows.mask)
     return DecodeTask(context, [rows.row_group], [column], source, sink, False, selection, cache)

@@ -58,6 +58,8 @@ class RowSelection:
         The rows, counted within it; with a mask, the one range that it covers.
     out : int
         Output row of the first one.
+    num_rows : int
+        Number of rows.
     chunk_pages : sequence of ChunkPages
         Pages of the chunk, by the position of a column among those read.
     cached : mapping of int to CachedFixed or CachedBinary
@@ -69,16 +71,13 @@ class RowSelection:
     row_group: int
     row_ranges: RowRanges
     out: int
+    num_rows: int
     chunk_pages: Sequence[ChunkPages]
     cached: Mapping[int, Any] = field(default_factory=dict)
     mask: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return self._count
-
-    @cached_property
-    def _count(self) -> int:
-        return self.row_ranges.count if self.mask is None else int(np.count_nonzero(self.mask))
+        return self.num_rows
 
     @property
     def selects_all(self) -> bool:
@@ -96,12 +95,12 @@ class RowSelection:
 
     def split(self, count: int) -> list[RowSelection]:
         """Divide the rows, in order, into at most `count` parts of about equal size, without the predicate cache."""
-        edges = np.linspace(0, len(self), count + 1).astype(np.int64).tolist()
+        edges = np.linspace(0, self.num_rows, count + 1).astype(np.int64).tolist()
         parts = []
         for first, last in pairwise(edges):
             if first < last:
                 rows = self.row_ranges.select(RowRanges([(first, last)]))
-                parts.append(RowSelection(self.row_group, rows, self.out + first, self.chunk_pages))
+                parts.append(RowSelection(self.row_group, rows, self.out + first, last - first, self.chunk_pages))
         return parts
 
 
@@ -116,9 +115,9 @@ class RowSlices(Sequence[RowSlice]):
         The rows of each between its first and its last; None: all of them.
     """
 
-    def __init__(self, table: np.ndarray, selections: list[RowSelection] | None = None) -> None:
+    def __init__(self, table: np.ndarray) -> None:
         self.table = table
-        self.selections = selections
+        self.selections: list[RowSelection] | None = None
         self._slices: list[RowSlice] | None = None
 
     @classmethod
@@ -131,9 +130,14 @@ class RowSlices(Sequence[RowSlice]):
 
     @classmethod
     def of_selections(cls, selections: list[RowSelection]) -> RowSlices:
-        """Return row selections, at least one, as such a sequence."""
-        rows = [(part.row_group, part.row_ranges.bounds[0, 0], part.row_ranges.stop, part.out) for part in selections]
-        return cls(np.array(rows, np.int64), selections)
+        """Return row selections as such a sequence."""
+        rows, num_rows = [], 0
+        for part in selections:
+            rows.append((part.row_group, part.row_ranges.bounds[0, 0], part.row_ranges.stop, part.out))
+            num_rows += part.num_rows
+        slices = cls(np.array(rows, np.int64).reshape(-1, 4))
+        slices.selections, slices.num_rows = selections, num_rows
+        return slices
 
     @classmethod
     def single(cls, row_group: int, start: int, stop: int) -> RowSlices:
@@ -143,8 +147,6 @@ class RowSlices(Sequence[RowSlice]):
     @cached_property
     def num_rows(self) -> int:
         """Number of rows."""
-        if self.selections is not None:
-            return sum(map(len, self.selections))
         return int(np.add.reduce(self.table[:, SLICE_STOP] - self.table[:, SLICE_START]))
 
     @cached_property
@@ -157,10 +159,9 @@ class RowSlices(Sequence[RowSlice]):
         """Return the slices with their output `rows` rows further on."""
         if not rows:
             return self
-        selections = (
-            None if self.selections is None else [replace(part, out=part.out + rows) for part in self.selections]
-        )
-        return RowSlices(self.table + np.array([0, 0, 0, rows]), selections)
+        if self.selections is None:
+            return RowSlices(self.table + np.array([0, 0, 0, rows]))
+        return RowSlices.of_selections([replace(part, out=part.out + rows) for part in self.selections])
 
     def __len__(self) -> int:
         return len(self.table)
@@ -175,9 +176,9 @@ class RowSlices(Sequence[RowSlice]):
     @overload
     def __getitem__(self, item: slice) -> RowSlices: ...
     def __getitem__(self, item: int | slice) -> RowSlice | RowSlices:
-        if isinstance(item, slice):
-            return RowSlices(self.table[item], None if self.selections is None else self.selections[item])
-        return self._to_list()[item]
+        if not isinstance(item, slice):
+            return self._to_list()[item]
+        return RowSlices(self.table[item]) if self.selections is None else self.of_selections(self.selections[item])
 
     def __iter__(self) -> Iterator[RowSlice]:
         return iter(self._to_list())
@@ -193,7 +194,7 @@ def selected_page_locations(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
 
     The chunk has an offset index. The dictionary page comes first, if there may be one; positions are in the file.
     """
-    if len(rows) == 1:
+    if len(rows.bounds) == 1:
         start, stop = rows.bounds[0].tolist()
         return chunk.page_table_in_range(start, stop)
     return chunk.page_table_of(chunk.pages_with_rows(rows))
