@@ -76,6 +76,7 @@ class GuardedSource:
     """A source whose views are followed only by SLACK."""
 
     name = "<fuzz>"
+    is_remote = False
 
     def __init__(self, data: bytes) -> None:
         self._data = data
