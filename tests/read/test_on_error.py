@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
+from numparq.column.read import page_sources
 from support.damaged_reads import CRC, GROUP, LEAVES, PAGE, ROWS, assert_only_lost, read_skipping_damage, written_file
 from support.files.page_damage import (
     damage_body,
@@ -105,6 +106,15 @@ def test_damaged_page_loses_its_rows(leaf: str, index: bool, version: str) -> No
     unknown = repeated and not index and version == "1.0"  # the page's row count is unknown
     losses = assert_only_lost(damaged, data, [(1, leaf, (599, 800) if unknown else (600, 700))])
     assert losses[0].reason == CRC
+
+
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("leaf", ["text", "list.list.element"])
+def test_rows_of_windows_before_a_damaged_page_come_once(monkeypatch, leaf: str, index: bool) -> None:
+    monkeypatch.setattr(page_sources, "WINDOW_BYTES", 200)
+    data = written_file(write_page_index=index, data_page_version="2.0")
+    damaged = damage_body(data, data_pages(data, 1, leaf)[2])
+    assert_only_lost(damaged, data, [(1, leaf, (600, 700))])
 
 
 @pytest.mark.quick_cases(8)
