@@ -19,6 +19,7 @@ from numparq.expr.evaluate import evaluate
 from numparq.prune.match import predicate_may_match, predicate_must_match
 from support.filters.leaf_kinds import KINDS
 from support.filters.strategies import columns, random_statistics, schema_of_pair
+from support.oracles.match_one import as_arrays
 
 OPERATORS = [eq, ne, lt, le, gt, ge]
 PAIRS = [
@@ -35,19 +36,6 @@ PAIRS = [
 ]
 
 
-class OneContainer:
-    """Statistics of a single container."""
-
-    def __init__(self, statistics):
-        self._statistics = statistics
-
-    def __len__(self):
-        return 1
-
-    def container(self, place):
-        return self._statistics
-
-
 def draw_case(data, pair):
     drawn = [data.draw(columns(kind, 3)) for kind in pair]
     count = min(len(items) for items, _ in drawn)
@@ -56,7 +44,7 @@ def draw_case(data, pair):
     bound = bind(~test if data.draw(st.booleans()) else test, schema_of_pair(*pair))
     vectors = [KINDS[kind].values(*column) for kind, column in zip(pair, drawn, strict=True)]
     statistics = [data.draw(random_statistics(kind, *column)) for kind, column in zip(pair, drawn, strict=True)]
-    sides = [OneContainer(statistics[leaf.index]) for leaf in bound.leaves]
+    sides = [as_arrays(statistics[leaf.index]) for leaf in bound.leaves]
     return evaluate(bound, dict(enumerate(vectors)), count), bound, sides
 
 
