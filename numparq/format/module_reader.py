@@ -140,7 +140,7 @@ def _join_touching(starts: list[int], ends: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _split_requests(fetches: CoalescedRanges, blobs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return each byte range as a view of its request's array in `blobs`, with SLACK readable bytes after it."""
-    places = zip(fetches.request_index.tolist(), fetches.offset_in_request.tolist(), fetches.size.tolist(), strict=True)
-    return [blobs[blob][position : position + size + SLACK] for blob, position, size in places]
+def _split_requests(fetches: CoalescedRanges, responses: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return each byte range as a view of its request's array in `responses`, with SLACK readable bytes after it."""
+    ranges = zip(fetches.request_index.tolist(), fetches.offset_in_request.tolist(), fetches.size.tolist(), strict=True)
+    return [responses[request][offset : offset + size + SLACK] for request, offset, size in ranges]

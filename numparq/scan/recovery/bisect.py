@@ -19,7 +19,7 @@ from numparq.kernels.tables import C_NUM_VALUES, P_CRC, P_ENCODING, P_NUM_VALUES
 from .losses import LostRows, without_frames
 from .page_walk import WalkedChunk
 
-__all__ = ["IntactPages", "decode_intact_pages"]
+__all__ = ["IntactPages", "decode_intact_pages", "run_task"]
 
 _CHECKED_TOGETHER = 256
 _NO_PAGES = np.empty(0, np.intp)
@@ -42,6 +42,17 @@ class IntactPages:
     tasks: list[tuple[int, int, DecodeTask]] = field(default_factory=list)
     lost: list[LostRows] = field(default_factory=list)
     failed: int | None = None
+
+
+def run_task(task: DecodeTask) -> ParquetError | None:
+    """Run a task, and return its error."""
+    try:
+        task()
+    except LimitError:
+        raise
+    except ParquetError as error:
+        return without_frames(error)
+    return None
 
 
 def decode_intact_pages(task: DecodeTask, walked: WalkedChunk, num_rows: int) -> IntactPages:
@@ -167,12 +178,9 @@ class _PageBisection:
         """
         data = self._walked.pages[pages]
         task = self._task_for(np.concatenate([self._dictionary, data]), int(data[:, P_NUM_VALUES].sum()), num_rows)
-        try:
-            task()
-        except LimitError:
-            raise
-        except ParquetError as error:
-            return without_frames(error)
+        error = run_task(task)
+        if error is not None:
+            return error
         for status in task.sink.failed.values():
             self._found.failed = status
         return task

@@ -16,9 +16,9 @@ from numparq.errors import LimitError, ParquetError
 from numparq.kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START
 from numparq.plan.row_ranges import RowRanges
 
-from .bisect import IntactPages, decode_intact_pages
+from .bisect import IntactPages, decode_intact_pages, run_task
 from .footer_checks import PageHeaderCheck, TolerantChunkTables
-from .losses import Losses, LostRows, without_frames
+from .losses import Losses, LostRows
 from .lost_rows import LostPiece, PartialLeaf, slice_piece
 from .page_walk import read_page_locations, walk_pages
 
@@ -46,7 +46,7 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
     for row_group, column in zip(task.row_groups, task.columns, strict=True):
         losses.forget(row_group, column)
     chunks = task.source.chunks.copy()
-    if _run(task) is None:
+    if run_task(task) is None:
         return
     task.source = replace(task.source, chunks=chunks)  # type: ignore[type-var]
     sink = task.sink
@@ -57,7 +57,7 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
         if error is not None:
             lost = [LostRows(0, tables.num_rows(row_group), error)]
             num_nulls = _store(task, single, IntactPages(lost=lost), losses)
-        elif (error := _run(single)) is not None:
+        elif (error := run_task(single)) is not None:
             single = task.single(position)
             num_nulls = _store(task, single, _decode_pages(tables, single, error), losses)
         else:
@@ -65,17 +65,6 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
             sink.arrays.extend(single.sink.arrays)
             num_nulls = int(single.source.chunks[0, C_NULL_COUNT])
         chunks[position, C_NULL_COUNT] = num_nulls
-
-
-def _run(task: DecodeTask) -> ParquetError | None:
-    """Run a task, and return its error."""
-    try:
-        task()
-    except LimitError:
-        raise
-    except ParquetError as error:
-        return without_frames(error)
-    return None
 
 
 def _decode_pages(tables: TolerantChunkTables, task: DecodeTask, error: ParquetError) -> IntactPages:
