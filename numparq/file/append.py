@@ -257,10 +257,10 @@ class ExistingFile:
 
     def column_orders(self, columns: Sequence[SchemaNode]) -> list[ColumnOrder]:
         """Return the column order of each leaf; NO_ORDER, hence no bounds, where the footer has none that we write."""
-        names, by_type = self.footer.column_orders, leaf_orders(list(columns))
+        names, by_type = self.footer.column_orders, leaf_orders(columns)
         if names is None or len(names) != len(by_type):
             return [NO_ORDER] * len(by_type)
-        found = leaf_orders(list(columns), [_COLUMN_ORDERS.get(name, "type") for name in names])
+        found = leaf_orders(columns, [_COLUMN_ORDERS.get(name, "type") for name in names])
         return [order if name in _COLUMN_ORDERS else NO_ORDER for name, order in zip(names, found, strict=True)]
 
     def extend_key_values(self, appended: Mapping[str, str | bytes], num_rows: int) -> dict[str, str | bytes]:

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numparq.column.write.chunk import EncodedLeaf
-from numparq.format.column_order import ColumnOrder
 from numparq.format.footer.rewrite import FooterParts
 from numparq.format.footer.tail import MAGIC
-from numparq.format.schema_node import SchemaNode, leaf_columns, to_schema_elements
 from numparq.format.thrift.encode import EncodedThrift, encode_struct
 from numparq.io.sink import Sink
 from numparq.util.version import CREATED_BY
 
 from .row_groups import WrittenRowGroups
+from .write_plan import WritePlan
 
 
 class FileAssembler:
@@ -33,15 +32,12 @@ class FileAssembler:
     def __init__(
         self,
         sink: Sink,
-        columns: Sequence[SchemaNode],
+        plan: WritePlan,
         version: str,
-        orders: Sequence[ColumnOrder],
         existing: FooterParts | None = None,
     ) -> None:
         self._sink = sink
-        self.leaves = leaf_columns(list(columns))
-        self._schema = to_schema_elements(columns)
-        self._orders = [order.thrift_union for order in orders]
+        self.plan = plan
         self._created_by = CREATED_BY.format(version=version)
         self._row_groups: list[EncodedThrift] = []
         self.alignment: int | None = None
@@ -64,7 +60,7 @@ class FileAssembler:
 
     def add_row_groups(self, leaves: Sequence[EncodedLeaf], num_rows: Sequence[int]) -> None:
         """Write consecutive row groups of `num_rows` rows each; `leaves` holds their chunks by leaf column."""
-        self._unindexed.append(WrittenRowGroups(self._sink, leaves, num_rows, self.alignment))
+        self._unindexed.append(WrittenRowGroups(self._sink, leaves, self.plan.paths, num_rows, self.alignment))
         self.num_rows += sum(num_rows)
         self.num_row_groups += len(num_rows)
 
@@ -87,12 +83,12 @@ class FileAssembler:
             "FileMetaData",
             {
                 "version": 1,
-                "schema": self._schema,
+                "schema": self.plan.schema,
                 "num_rows": self.num_rows,
                 "row_groups": self._row_groups,
                 "key_value_metadata": pairs or None,
                 "created_by": self._created_by,
-                "column_orders": self._orders,
+                "column_orders": self.plan.column_orders,
             },
         )
 

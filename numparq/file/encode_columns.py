@@ -22,12 +22,16 @@ _JOINED_VALUES = 1 << 16  # columns of one type are encoded together up to so ma
 
 
 class _Rows(NamedTuple):
-    """Rows to encode: `bounds` of their row groups, from 0 on, and the number of the row group if there is one."""
+    """Rows to encode: `bounds` of their row groups, from 0 on, and the number of the row group if there is one.
+
+    `scratch` are the buffers to encode them with.
+    """
 
     start: int
     stop: int
     bounds: list[int]
     row_group: int | None
+    scratch: ThreadScratch
 
 
 class ColumnEncoder:
@@ -38,9 +42,7 @@ class ColumnEncoder:
         leaves: Sequence[Leaf],
         orders: Sequence[ColumnOrder],
         options: Sequence[ColumnOptions],
-        scratch: ThreadScratch,
     ) -> None:
-        self._scratch = scratch
         self._num_leaves = len(leaves)
         self._leaves: list[list[tuple[Leaf, LeafEncoder]]] = [[] for _ in range(leaves[-1].column + 1 if leaves else 0)]
         encoders: dict[object, LeafEncoder] = {}
@@ -52,10 +54,15 @@ class ColumnEncoder:
             self._leaves[leaf.column].append((leaf, encoders[key]))
 
     def encode(
-        self, columns: Sequence[SourceColumn], bounds: Sequence[int], row_group: int | None, pool: WorkerPool
+        self,
+        columns: Sequence[SourceColumn],
+        bounds: Sequence[int],
+        row_group: int | None,
+        pool: WorkerPool,
+        scratch: ThreadScratch,
     ) -> list[EncodedLeaf]:
         """Encode the row groups between consecutive bounds, costly columns first; `row_group` is for errors."""
-        rows = _Rows(bounds[0], bounds[-1], [bound - bounds[0] for bound in bounds], row_group)
+        rows = _Rows(bounds[0], bounds[-1], [bound - bounds[0] for bound in bounds], row_group, scratch)
         encoded: list[EncodedLeaf | None] = [None] * self._num_leaves
         if rows.bounds[1] >= _MIN_PARALLEL_ROWS:
             order = sorted(range(len(columns)), key=self._cost)
@@ -99,7 +106,7 @@ class ColumnEncoder:
                 parts = [part for source in sources for part in source.slice_rows(rows.start, rows.stop)]
                 values = sources[0].convert(parts)
                 leaves, (_, encoder) = [self._leaves[number][0][0] for number in numbers], self._leaves[numbers[0]][0]
-                for leaf in encoder.encode(leaves, values, rows.bounds, self._scratch.get()):
+                for leaf in encoder.encode(leaves, values, rows.bounds, rows.scratch.get()):
                     encoded[leaf.leaf.index] = leaf
                 return
             except ParquetError:
@@ -111,4 +118,4 @@ class ColumnEncoder:
         with error_context(row_group=rows.row_group, column=column.node.name):
             found = column.read_leaves(rows.start, rows.stop)
             for (leaf, encoder), values in zip(self._leaves[number], found, strict=True):
-                (encoded[leaf.index],) = encoder.encode([leaf], values, rows.bounds, self._scratch.get())
+                (encoded[leaf.index],) = encoder.encode([leaf], values, rows.bounds, rows.scratch.get())

@@ -78,11 +78,17 @@ class _Group(NamedTuple):
 class WrittenRowGroups:
     """Consecutive row groups that are written to a sink; their indexes are not.
 
-    `alignment` is the block at whose multiples row groups start, or None.
+    `paths` are the encoded `path_in_schema` of the leaves; `alignment` is the block at whose multiples row groups
+    start, or None.
     """
 
     def __init__(
-        self, sink: Sink, leaves: Sequence[EncodedLeaf], num_rows: Sequence[int], alignment: int | None
+        self,
+        sink: Sink,
+        leaves: Sequence[EncodedLeaf],
+        paths: Sequence[bytes],
+        num_rows: Sequence[int],
+        alignment: int | None,
     ) -> None:
         self._groups: list[_Group] = []
         self._num_leaves = len(leaves)
@@ -94,7 +100,6 @@ class WrittenRowGroups:
         self._has_offset_index: list[bool] = []
         self._headers = _encode_headers(leaves, len(num_rows))
         self._parts: list[Any] = []
-        paths = [encode_field("ColumnMetaData", "path_in_schema", list(leaf.leaf.path)) for leaf in leaves]
         indexes = self._index_writers(leaves)
         for group, rows in enumerate(num_rows):
             if alignment:

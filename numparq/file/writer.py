@@ -11,7 +11,6 @@ from numparq.column.scratch import ThreadScratch
 from numparq.column.write.chunk import EncodedLeaf
 from numparq.errors import ParquetError, SchemaError, error_context
 from numparq.file.pyarrow_arguments import WRITE_ADVICE
-from numparq.format.column_order import leaf_orders
 from numparq.format.key_values.arrow import ArrowField, arrow_schema_value
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables, shred_table
@@ -30,7 +29,7 @@ from .append import extend_key_values, open_existing
 from .append_schema import check_columns
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
-from .encode_columns import ColumnEncoder
+from .write_plan import write_plan
 from .writer_options import RowGroupSize, WriterOptions
 
 __all__ = ["ParquetWriter", "WriterContext"]
@@ -158,7 +157,6 @@ class ParquetWriter(TransactionalWriter):
         self._metadata: dict[str, str | bytes] = {}
         self._fields: list[ArrowField] = []
         self._arrow_schema: str | None = None
-        self._encoder: ColumnEncoder | None = None
         self._existing = open_existing(path, storage_options, filesystem) if append else None
         self._category_order = CategoryOrder(self._existing.name if self._existing else None)
         try:
@@ -218,14 +216,13 @@ class ParquetWriter(TransactionalWriter):
         self._arrow_schema = shredded.arrow_schema
         if self._existing:
             columns, orders = self._existing.check_schema(self._columns), self._existing.column_orders(self._columns)
+            plan = write_plan(columns, self._options, orders)
         else:
-            columns, orders = self._columns, leaf_orders(self._columns, self._options.column_order)
+            plan = write_plan(self._columns, self._options)
         footer = self._existing.footer if self._existing else None
-        assembly = FileAssembler(self._sink, columns, __version__, orders, footer)
-        options = self._options.resolve(assembly.leaves)
-        self._encoder = ColumnEncoder(assembly.leaves, orders, options, self._workshop.scratch)
+        assembly = FileAssembler(self._sink, plan, __version__, footer)
         assembly.alignment = self._alignment
-        assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, assembly.leaves)
+        assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
         self._check_category_order(shredded)
         if self._existing:
             self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer
@@ -254,7 +251,7 @@ class ParquetWriter(TransactionalWriter):
             return  # an empty frame adds no row group to a file that has some
         step = self._row_group_size.num_rows(columns, num_rows)
         bounds = [*range(0, num_rows, step), num_rows] if num_rows else [0, 0]
-        batch = max(_BATCH_VALUES // (step * max(len(assembler.leaves), 1)), 1)
+        batch = max(_BATCH_VALUES // (step * max(len(assembler.plan.leaves), 1)), 1)
         first = 0
         while first < len(bounds) - 1:
             count = min(batch, len(bounds) - 1 - first)
@@ -272,10 +269,11 @@ class ParquetWriter(TransactionalWriter):
     def _encode(self, columns: Sequence[SourceColumn], bounds: Sequence[int]) -> list[EncodedLeaf]:
         """Encode the row groups between consecutive bounds."""
         assert self._assembler is not None
-        assert self._encoder is not None
         group = self._assembler.num_row_groups if len(bounds) == 2 else None
         try:
-            return self._encoder.encode(columns, bounds, group, self._workshop.pool)
+            return self._assembler.plan.encoder.encode(
+                columns, bounds, group, self._workshop.pool, self._workshop.scratch
+            )
         except ParquetError:
             if group is None:  # again one by one, so that the error names the row group
                 for single in pairwise(bounds):

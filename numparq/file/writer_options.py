@@ -84,10 +84,15 @@ class WriterOptions:
 
     def __post_init__(self) -> None:
         for name, (is_valid, kind) in _VALUES_BY_COLUMN.items():
-            option = getattr(self, name)
-            for value in option.values() if isinstance(option, Mapping) else [option]:
+            for value in _values(getattr(self, name)):
                 if not is_valid(value):
                     raise TypeError(f"{name} must be {kind} or a dict of these by column, not {value!r}")
+        if any(name is not None and _CODECS.get(name.lower()) == enums.LZ4 for name in _values(self.compression)):
+            warnings.warn(
+                "lz4_hadoop writes the deprecated LZ4 codec, which some readers misread; use lz4",
+                DeprecationWarning,
+                stacklevel=6,
+            )
         for name in _FLAGS_BY_COLUMN:
             _check_flags(name, getattr(self, name))
         for name in ("write_page_index", "write_page_checksum"):
@@ -99,6 +104,11 @@ class WriterOptions:
         if self.data_page_version not in _VERSIONS:
             raise ValueError(f"data_page_version must be '1.0' or '2.0', not {self.data_page_version!r}")
         _check_level(self.compression, self.compression_level)
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether an option has values by column."""
+        return any(_names_columns(getattr(self, option)) for option in _OPTIONS_BY_COLUMN)
 
     def resolve(self, leaves: list[Leaf]) -> list[ColumnOptions]:
         """Return the options of each leaf.
@@ -118,7 +128,7 @@ class WriterOptions:
         return settled
 
     def _resolve_leaf(self, leaf: Leaf) -> ColumnOptions:
-        codec = _codec(_value_for(self.compression, leaf, "snappy"))
+        codec = _codec_number(_value_for(self.compression, leaf, "snappy"))
         level = _value_for(self.compression_level, leaf, None)
         if isinstance(self.compression_level, int) and codec not in COMPRESSION_LEVELS:
             level = None  # a single level applies only to codecs with levels; `_check_level` found one
@@ -156,15 +166,10 @@ class WriterOptions:
 
     def _check_names(self, leaves: list[Leaf]) -> set[str]:
         """Check the columns that options name, and values that depend on their types; return the names."""
-        given = {option: getattr(self, option) for option in _OPTIONS_BY_COLUMN}
-        named = [
-            (option, name)
-            for option, value in given.items()
-            if isinstance(value, (Mapping, list, tuple, set, frozenset))
-            for name in value
-        ]
-        if not named:
+        if not self.names_columns:
             return set()
+        given = {option: getattr(self, option) for option in _OPTIONS_BY_COLUMN}
+        named = [(option, name) for option, value in given.items() if _names_columns(value) for name in value]
         below: dict[str, list[Leaf]] = {}
         for leaf in leaves:
             for name in _option_names(leaf):
@@ -192,6 +197,16 @@ class WriterOptions:
 def _unknown_column_error(option: str, name: str, known: Iterable[str]) -> SchemaError:
     """Build the error for a missing column, with similar names."""
     return SchemaError(f"{option} names the column {name!r}, which does not exist{did_you_mean(name, known)}")
+
+
+def _names_columns(option: object) -> bool:
+    """Whether an option has values by column."""
+    return isinstance(option, Collection) and not isinstance(option, (str, bytes))
+
+
+def _values(option: Any) -> Iterable[Any]:
+    """Return the values of an option that is one value for all columns, or a dict by column."""
+    return option.values() if isinstance(option, Mapping) else (option,)
 
 
 def _check_flags(name: str, option: object) -> None:
@@ -253,17 +268,6 @@ def _flag_for(option: ColumnFlags, leaf: Leaf, default: bool = True) -> bool:
     if isinstance(option, Collection) and not isinstance(option, str):
         return any(name in option for name in _option_names(leaf))
     return bool(option)
-
-
-def _codec(name: str | None) -> int:
-    codec = _codec_number(name)
-    if codec == enums.LZ4:
-        warnings.warn(
-            "lz4_hadoop writes the deprecated LZ4 codec, which some readers misread; use lz4",
-            DeprecationWarning,
-            stacklevel=6,
-        )
-    return codec
 
 
 def _codec_number(name: str | None) -> int:

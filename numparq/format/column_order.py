@@ -164,7 +164,7 @@ def _of_logical(logical: LogicalType | None, kind: str, width: int) -> str:
     return "float" if logical.kind == "FLOAT16" and width == 2 else kind
 
 
-def leaf_orders(columns: list[SchemaNode], column_order: str | Sequence[str] = TYPE_ORDER) -> list[ColumnOrder]:
+def leaf_orders(columns: Sequence[SchemaNode], column_order: str | Sequence[str] = TYPE_ORDER) -> list[ColumnOrder]:
     """Return the order of each leaf column of a schema; the binary parts of a VARIANT have none.
 
     `column_order` is one name for all leaf columns, or one for each.

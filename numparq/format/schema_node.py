@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -92,7 +92,7 @@ class SchemaNode:
     field_id: int | None = None
 
 
-def leaf_columns(columns: list[SchemaNode]) -> list[Leaf]:
+def leaf_columns(columns: Sequence[SchemaNode]) -> list[Leaf]:
     """Return the leaf columns of a schema in order; `Leaf.element` counts depth first from 0, the root."""
     found: list[Leaf] = []
     element = 0

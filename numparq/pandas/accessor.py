@@ -9,7 +9,8 @@ import pandas as pd
 from numparq import api
 from numparq.file.assemble import FileAssembler
 from numparq.file.reader import ParquetFile
-from numparq.format.column_order import leaf_orders
+from numparq.file.write_plan import write_plan
+from numparq.file.writer_options import WriterOptions
 from numparq.format.schema import Schema
 from numparq.from_pandas.frame import shred_frame
 from numparq.io.sink import BytesSink
@@ -69,7 +70,7 @@ class NumparqAccessor:
         taken = shred_frame(self._frame)
         nodes = [column.node for column in taken.columns]
         sink = BytesSink()
-        assembly = FileAssembler(sink, nodes, __version__, leaf_orders(nodes))
+        assembly = FileAssembler(sink, write_plan(nodes, WriterOptions()), __version__)
         assembly.write_magic()
         assembly.write_footer({})
         sink.commit()
