@@ -121,7 +121,7 @@ class OpenFile(Reopenable):
     def entry(self) -> CachedFile:
         """Page indexes for later reads; shared by all that open a local file with the same identity and footer."""
         identity = getattr(self.source, "file_identity", _without_stamp)()
-        return CachedFile() if identity is None else file_cache().entry((identity, self.footer.digest))
+        return CachedFile() if identity is None else file_cache().entry((identity, self.footer.end_digest))
 
     def check_unchanged(self) -> None:
         """Raise InvalidFileError if a local file's size or modification time changed since it was opened."""
@@ -188,7 +188,10 @@ class OpenFile(Reopenable):
         return self.footer.cache.get_or_make("ARROW:schema", self._arrow_schema)
 
     def _arrow_schema(self) -> ArrowSchema:
-        return _parse_cached(ArrowSchema, self.footer.key_value_metadata.get("ARROW:schema"), len(self.schema.columns))
+        keys, count = self.footer.key_value_metadata, len(self.schema.columns)
+        if keys.sizes().get("ARROW:schema", 0) > _MAX_CACHED_VALUE_BYTES:
+            return ArrowSchema(keys.view("ARROW:schema"), count)
+        return _parse_cached(ArrowSchema, keys.get("ARROW:schema"), count)
 
     @property
     def is_written_by_numparq(self) -> bool:
@@ -225,7 +228,9 @@ class OpenFile(Reopenable):
 
     def _identity(self) -> tuple[object, ...]:
         """Return what changes with the file's content: its size, time of modification, and a hash of its footer."""
-        return self.source.size, self.stamp, self.footer.digest
+        import xxhash
+
+        return self.source.size, self.stamp, xxhash.xxh3_128_digest(self.footer.data[: self.footer.length].data)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ __all__ = ["OPTIONAL", "REPEATED", "REQUIRED", "Leaf", "Schema", "footer_schema"
 REQUIRED, OPTIONAL, REPEATED = range(3)
 REPETITION_NAMES = ("required", "optional", "repeated")
 MAX_SCHEMA_DEPTH = 255
+_LEAF_BYTES = 768
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,11 @@ class Schema:
         text = self._footer.binary(first, end - first)
         places = zip((starts - first).tolist(), (starts + lengths - first).tolist(), strict=True)
         return [text[start:end].decode("utf-8", "surrogateescape") for start, end in places]
+
+    @property
+    def num_bytes(self) -> int:
+        """Estimate of the bytes in memory of the leaf columns so far, with their pandas metadata and Arrow types."""
+        return _LEAF_BYTES * (len(self._flat_leaves) + len(self._leaves))
 
     # --- columns ----------------------------------------------------------------------------------------------------
 

@@ -43,11 +43,12 @@ class CachedFile(dict[Hashable, Any]):
     Threads may share it: two that miss the same key both make its value.
     """
 
-    __slots__ = ("cache", "dictionary_bytes", "num_bytes")
+    __slots__ = ("cache", "dictionary_bytes", "key", "num_bytes")
 
-    def __init__(self, cache: ByteBudgetCache | None = None) -> None:
+    def __init__(self, cache: ByteBudgetCache | None = None, key: Hashable = None) -> None:
         super().__init__()
         self.cache = cache  # None: outside of the cache, or evicted
+        self.key = key
         self.num_bytes = self.dictionary_bytes = 0
 
     def put(self, values: Mapping[Any, Any], num_bytes: int) -> None:
@@ -88,7 +89,7 @@ class ByteBudgetCache:
                 self._entries.move_to_end(key)
                 return found
             self._misses += 1
-            made = self._entries[key] = CachedFile(self)
+            made = self._entries[key] = CachedFile(self, key)
             self.charge(made, _ENTRY_BYTES)
             return made
 
@@ -101,6 +102,8 @@ class ByteBudgetCache:
             entry.dictionary_bytes += dictionary_bytes
             self._num_bytes += num_bytes
             self._dictionary_bytes += dictionary_bytes
+            if entry.num_bytes > self.max_bytes:  # evict it alone
+                self._entries.move_to_end(entry.key, last=False)
             most = 2 * self.max_bytes // _DICTIONARY_SHARE
             while self._num_bytes > self.max_bytes or self._dictionary_bytes > most:
                 _, evicted = self._entries.popitem(last=False)
@@ -126,7 +129,7 @@ def file_cache() -> ByteBudgetCache:
 
 
 def cache_info() -> CacheInfo:
-    """Return the state of the cache that holds page indexes and dictionaries between reads.
+    """Return the state of the cache that holds large footers, page indexes and dictionaries between reads.
 
     Its budget is 64 MiB, or the bytes in the environment variable ``NUMPARQ_CACHE_BYTES``.
 

@@ -55,13 +55,14 @@ def test_without_a_budget_no_dictionary_is_kept(monkeypatch):
         assert not entry
 
 
-def test_large_file_is_not_cached_but_usable():
+def test_large_file_is_not_cached_but_usable_and_evicts_no_other():
     cache = ByteBudgetCache(BUDGET)
+    other = cache.entry("other").num_bytes
     entry = cache.entry("large")
     entry.put({"pages": 1}, BUDGET)
     entry.put({"more": 2}, 10)
     assert entry == {"pages": 1, "more": 2}
-    assert cache.info()[:3] == (0, BUDGET, 0)
+    assert cache.info()[:3] == (other, BUDGET, 1)
     assert ByteBudgetCache(0).entry("any") == {}
 
 

@@ -35,6 +35,7 @@ CHUNK_FLAGS = {
 }
 
 _ALL_BITS = -1
+_CHUNK_BYTES = 640  # of a decoded chunk, with its place in tables, statistics and index locations
 
 
 @lru_cache(maxsize=1)
@@ -124,6 +125,11 @@ class ColumnChunks:
                 except InvalidFileError as error:
                     error.message = f"the footer is damaged where it describes column chunk {column}: {error.message}"
                     raise
+
+    @property
+    def num_bytes(self) -> int:
+        """Estimate of the bytes in memory, with what is derived from the decoded chunks."""
+        return self.starts.nbytes + _CHUNK_BYTES * int(np.count_nonzero(self._known))
 
     @property
     def data(self) -> np.ndarray:

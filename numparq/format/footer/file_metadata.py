@@ -22,8 +22,11 @@ _SHARED_SCHEMA_BYTES = 64 << 10  # larger schemas are not cached
 _MOST_SHARED = 64
 
 _MAX_ROWS = 1 << 48
+_END_BYTES = (64 << 10) - 8  # of FileMetaData, read with the end of the file
+_ELEMENT_BYTES = 160  # of a schema element: its name, and its place among the columns
 # (largest footer in bytes, number cached); a parsed footer takes ten times its bytes. A dataset that is read in turn
-# needs all its footers in the cache: with fewer, the LRU has always dropped the next one.
+# needs all its footers in the cache: with fewer, the LRU has always dropped the next one. Larger footers of local files
+# are in the cache of files (`read_footer`).
 _SHARED_BYTES = (16 << 10, 128), (128 << 10, 16)
 _MAX_CACHED = 64
 _FIELDS = ("version", "schema", "row_groups.num_rows", "row_groups.columns.@", "key_value_metadata", "created_by")
@@ -138,6 +141,11 @@ class KeyValues(Mapping[str, bytes]):
     def __repr__(self) -> str:
         return f"KeyValues({self.sizes()})"
 
+    def view(self, key: str) -> memoryview:
+        """Return a value that exists, without a copy."""
+        position, length = self._places[key]
+        return self._data[position : position + length]
+
     def text(self, key: str) -> str | None:
         """Return a value decoded as UTF-8, with replacement characters for other bytes, without a copy of its bytes."""
         position, length = self._places.get(key, (-1, 0))
@@ -191,11 +199,19 @@ class Footer:
         return self._words[first : first + count * words].reshape(count, words)
 
     @cached_property
-    def digest(self) -> bytes:
-        """Hash of FileMetaData."""
-        import xxhash
+    def end_digest(self) -> bytes:
+        """Hash of the end of FileMetaData, as `digest_end` returns it."""
+        return digest_end(self.data[: self.length])
 
-        return xxhash.xxh3_128_digest(self.data[: self.length].tobytes())
+    @property
+    def num_bytes(self) -> int:
+        """Estimate of the bytes in memory, with what reads have derived so far."""
+        sizes = self.key_value_metadata.sizes()
+        derived = sizes.get("pandas", 0) + sizes.get("ARROW:schema", 0) * 3 // 4  # base64
+        derived += _ELEMENT_BYTES * len(self.schema_records)
+        if self.plain_schema is not None:
+            derived += self.plain_schema.num_bytes
+        return self.length + self._words.nbytes + self.chunks.num_bytes + derived
 
     @property
     def num_leaves(self) -> int:
@@ -284,6 +300,13 @@ class Footer:
         """The complete FileMetaData."""
         whole = thrift_layout("FileMetaData")
         return root_record(whole, read_record(self.data, self.length, whole), self.data)
+
+
+def digest_end(data: np.ndarray) -> bytes:
+    """Return a hash of the last 64 KiB of FileMetaData, without the 8 bytes that follow it in a file."""
+    import xxhash
+
+    return xxhash.xxh3_128_digest(data[-_END_BYTES:].data)
 
 
 def _read(data: np.ndarray, length: int) -> tuple[ThriftLayout, np.ndarray]:

@@ -10,8 +10,9 @@ from numparq.errors import InvalidFileError, LimitError, UnsupportedError
 from numparq.io.local_source import BytesSource
 from numparq.io.source import Source
 from numparq.io.tail_source import TailSource
+from numparq.util.byte_budget_cache import CachedFile, file_cache
 
-from .file_metadata import parse_footer
+from .file_metadata import digest_end, parse_footer
 
 if TYPE_CHECKING:
     from .file_metadata import Footer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 TAIL_BYTES = 64 << 10  # first read from the end of a file; most footers are shorter
 _MIN_FILE_BYTES = 12
+_FOOTER = "footer"  # key in the entry of a file
 
 
 def buffer_tail(source: Source) -> Source:
@@ -32,6 +34,7 @@ def buffer_tail(source: Source) -> Source:
 def read_footer(source: Source) -> tuple[Footer, int]:
     """Read the footer of a file and return it with its offset, by one request, or two if it is long.
 
+    A footer that is longer than the tail is kept in the cache of files.
     InvalidFileError if the file is not Parquet, truncated, or damaged; UnsupportedError if the footer is encrypted.
     """
     if source.size < _MIN_FILE_BYTES:
@@ -42,10 +45,18 @@ def read_footer(source: Source) -> tuple[Footer, int]:
     tail = source.tail if isinstance(source, TailSource) else tail_bytes(source)
     length = _footer_length(source, tail)
     start = source.size - 8 - length
-    is_there = length <= len(tail) - 8
-    data = tail[len(tail) - 8 - length : -8] if is_there else _long_footer(source, tail[:-8], start, length)
+    tail = tail[:-8]
     try:
-        return parse_footer(data, length), start
+        if length <= len(tail):
+            return parse_footer(tail[len(tail) - length :], length), start
+        identity = getattr(source, "file_identity", lambda: None)()
+        entry = CachedFile() if identity is None else file_cache().entry((identity, digest_end(tail)))
+        footer, charged = entry.get(_FOOTER, (None, 0))
+        if footer is None:
+            footer = parse_footer(_long_footer(source, tail, start, length), length)
+        num_bytes = footer.num_bytes  # grows with what reads derive
+        entry.put({_FOOTER: (footer, num_bytes)}, num_bytes - charged)
+        return footer, start
     except InvalidFileError as error:
         error.message = f"the footer is damaged: {error.message}"
         raise

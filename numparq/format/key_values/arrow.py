@@ -151,7 +151,7 @@ class ArrowSchema:
     A schema whose number of fields is not `num_fields`, the file's number of columns, is ignored.
     """
 
-    def __init__(self, value: str | bytes | None, num_fields: int) -> None:
+    def __init__(self, value: str | bytes | memoryview | None, num_fields: int) -> None:
         self._value = value
         self._num_fields = num_fields
         self._types: dict[int, ArrowType | None] = {}
@@ -206,7 +206,7 @@ class ArrowHint:
             return None
 
 
-def decode_schema_message(value: str | bytes) -> FlatbufferTable:
+def decode_schema_message(value: str | bytes | memoryview) -> FlatbufferTable:
     """Decode base64, IPC frame and message down to the schema table; FlatbufferError if any is invalid."""
     try:
         data = binascii.a2b_base64(value)

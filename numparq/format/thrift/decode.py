@@ -77,6 +77,7 @@ def read_record(data: np.ndarray, length: int, layout: ThriftLayout) -> np.ndarr
         except InvalidFileError as error:
             error.message += f", at byte {stack[S_FIELD_POSITION]:,} of {length:,}"
             raise
+    arena.resize(stack[S_TOP], refcheck=False)
     return arena
 
 
