@@ -17,6 +17,8 @@ from numparq.types.parquet_type import parquet_type
 
 Convert = Callable[[np.ndarray], LeafValues]
 LeafSlicer = Callable[[int, int], list[LeafValues]]
+# Returns the leaf values of objects, nulls included, by a kernel; None if it does not know all of them.
+ObjectReader = Callable[[np.ndarray], LeafValues | None]
 
 _CHUNK_ROWS = 1 << 16
 
@@ -111,14 +113,22 @@ def drop_nulls(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def flat_object_values(
-    arrow_type: ArrowType, values: np.ndarray, convert: Callable[[np.ndarray], np.ndarray], width: int = 0
+    arrow_type: ArrowType,
+    values: np.ndarray,
+    convert: Callable[[np.ndarray], np.ndarray],
+    width: int = 0,
+    read: ObjectReader | None = None,
 ) -> ColumnValues:
     """Return the values of a flat column of objects, converted when their rows are read.
 
-    `convert` gets objects without nulls; `width` is the bytes of a value if it returns bytes, else 0.
+    `read` is tried first. `convert` gets objects without nulls; `width` is the bytes of a value if it returns bytes,
+    else 0.
     """
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
+        known = None if read is None else read(values[start:stop])
+        if known is not None:
+            return [known]
         present, mask = drop_nulls(values[start:stop])
         found = convert(present)
         if mask is None:
@@ -134,7 +144,15 @@ def flat_object_values(
     return ColumnValues(arrow_type, leaves)
 
 
+def can_read_all(values: np.ndarray, read: ObjectReader) -> bool:
+    """Whether a reader knows all objects."""
+    return all(read(part) is not None for part in _chunks(values))
+
+
 def present_chunks(values: np.ndarray) -> Iterable[np.ndarray]:
     """Yield the objects that are not null, a chunk of rows at a time."""
-    for start in range(0, len(values), _CHUNK_ROWS):
-        yield drop_nulls(values[start : start + _CHUNK_ROWS])[0]
+    return (drop_nulls(part)[0] for part in _chunks(values))
+
+
+def _chunks(values: np.ndarray) -> Iterable[np.ndarray]:
+    return (values[start : start + _CHUNK_ROWS] for start in range(0, len(values), _CHUNK_ROWS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,22 @@ import numpy as np
 from numparq.column.leaf_values import JoinableRows, LeafValues
 from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
+from numparq.kernels import text_kernels
+from numparq.kernels.objects.types import BOOL, FLOAT, INT
+from numparq.kernels.status import BAD_VALUE, check_status
 
 from .column_values import (
     ColumnValues,
     Convert,
+    ObjectReader,
+    can_read_all,
     flat_object_values,
     native_contiguous,
     present_chunks,
     sliced_values,
     validity_bytes,
 )
+from .object_layout import kernel_constants, object_layout
 
 _INT32 = np.dtype(np.int32)
 
@@ -107,9 +113,35 @@ def masked_number_converter(dtype: np.dtype) -> tuple[ArrowType, Callable[[np.nd
     return arrow_type, convert_masked
 
 
+def scalar_reader(dtype: np.dtype) -> ObjectReader | None:
+    """Return the reader of bool, int or float objects for a bool, int64 or float64 dtype, else None."""
+    return _READERS.get(dtype) if object_layout() is not None else None
+
+
+def _read_scalars(values: np.ndarray, kind: int) -> LeafValues | None:
+    objects, count = np.ascontiguousarray(values), len(values)
+    words, validity = np.empty(count, np.int64), np.empty(count, np.uint8)
+    present = text_kernels.read_scalars(objects, count, kernel_constants(), kind, words, validity)
+    if present == BAD_VALUE:
+        return None
+    stored = words.view(np.float64) if kind == FLOAT else words.astype(np.uint8) if kind == BOOL else words
+    return LeafValues(stored, validity=None if check_status(present) == count else validity)
+
+
+_READERS: dict[np.dtype, ObjectReader] = {
+    np.dtype(dtype): partial(_read_scalars, kind=kind)
+    for dtype, kind in ((bool, BOOL), (np.int64, INT), (np.float64, FLOAT))
+}
+
+
 def boolean_objects(values: np.ndarray) -> ColumnValues:
     """Return the values of bool objects."""
-    return flat_object_values(ArrowType("bool"), values, lambda part: part.astype(bool).view(np.uint8))
+    return flat_object_values(
+        ArrowType("bool"),
+        values,
+        lambda part: part.astype(bool).view(np.uint8),
+        read=scalar_reader(np.dtype(bool)),
+    )
 
 
 def _common_dtype(classes: Iterable[type], default: type) -> np.dtype:
@@ -125,13 +157,16 @@ def _common_dtype(classes: Iterable[type], default: type) -> np.dtype:
 def integer_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues:
     """Return the values of int objects: int64, uint64 if needed, or the common dtype of NumPy scalars."""
     dtype = _common_dtype([cls for cls in classes if issubclass(cls, (int, np.integer))], np.int64)
-    if dtype == np.int64 and not _all_within(values, np.int64):
+    read = scalar_reader(dtype)
+    if read is not None and not can_read_all(values, read):
+        read = None
+    if read is None and dtype == np.int64 and not _all_within(values, np.int64):
         if not _all_within(values, np.uint64):
             low, high = (end(map(end, filter(len, present_chunks(values)))) for end in (min, max))
             raise SchemaError(f"integers from {low} to {high} do not fit 64 bits, the limit of Parquet; use Decimals")
         dtype = np.dtype(np.uint64)
     arrow_type, convert = number_converter(dtype)
-    return flat_object_values(arrow_type, values, lambda part: convert(part.astype(dtype)).values)
+    return flat_object_values(arrow_type, values, lambda part: convert(part.astype(dtype)).values, read=read)
 
 
 def _all_within(values: np.ndarray, dtype: type) -> bool:
@@ -144,7 +179,9 @@ def float_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues:
     dtype = _common_dtype([cls for cls in classes if issubclass(cls, (float, np.floating))], np.float64)
     arrow_type, convert = number_converter(dtype)
     width = 2 if dtype.itemsize == 2 else 0
-    return flat_object_values(arrow_type, values, lambda part: convert(part.astype(dtype)).values, width)
+    return flat_object_values(
+        arrow_type, values, lambda part: convert(part.astype(dtype)).values, width, scalar_reader(dtype)
+    )
 
 
 def mixed_number_objects(values: np.ndarray) -> ColumnValues:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ from numparq.kernels.status import BAD_VALUE, check_status
 from .column_values import (
     ColumnValues,
     Convert,
+    can_read_all,
     flat_object_values,
     native_contiguous,
     present_chunks,
     sliced_values,
     validity_bytes,
 )
-from .object_layout import date_layout, kernel_constants
+from .object_layout import date_layout, datetime_layout, kernel_constants
 
 _NAT = np.iinfo(np.int64).min
 _MAX_SECONDS = np.iinfo(np.int64).max // 1000
@@ -36,20 +37,31 @@ _UNITS = ("s", "ms", "us", "ns")
 _MAX_TIMEDELTA = datetime.timedelta(microseconds=(1 << 63) - 1)
 
 
-def days_by_kernel(values: np.ndarray) -> LeafValues | None:
+def read_dates(values: np.ndarray) -> LeafValues | None:
     """Return the days since 1970 of date objects, read by a kernel, with None, NaN, NaT and NA as nulls.
 
     The result is None if there are other objects or the memory layout of dates is unknown.
     """
-    fields = date_layout()
+    return _read_objects(text_kernels.read_dates, values, datetime.date, date_layout(), np.int32)
+
+
+def read_datetimes(values: np.ndarray) -> LeafValues | None:
+    """Return the microseconds since 1970 of datetime objects without a time zone, else as `read_dates` does."""
+    return _read_objects(text_kernels.read_datetimes, values, datetime.datetime, datetime_layout(), np.int64)
+
+
+def _read_objects(
+    kernel: Callable[..., int], values: np.ndarray, cls: type, fields: int | None, dtype: type
+) -> LeafValues | None:
     if fields is None:
         return None
     objects, count = np.ascontiguousarray(values), len(values)
-    days, validity = np.empty(count, np.int32), np.empty(count, np.uint8)
-    present = text_kernels.read_dates(objects, count, kernel_constants(), id(datetime.date), fields, days, validity)
+    out: np.ndarray = np.empty(count, dtype)
+    validity = np.empty(count, np.uint8)
+    present = kernel(objects, count, kernel_constants(), id(cls), fields, out, validity)
     if present == BAD_VALUE:
         return None
-    return LeafValues(days, validity=None if check_status(present) == count else validity)
+    return LeafValues(out, validity=None if check_status(present) == count else validity)
 
 
 def _tick_leaf(values: np.ndarray) -> LeafValues:
@@ -100,13 +112,11 @@ def period_values(array: Any) -> ColumnValues:
 
 def date_objects(values: np.ndarray) -> ColumnValues:
     """Return the values of `datetime.date` objects: days since 1970."""
-    slow = flat_object_values(ArrowType("date", unit="D"), values, lambda part: part.astype("M8[D]").astype(np.int32))
 
-    def leaves(start: int, stop: int) -> list[LeafValues]:
-        found = days_by_kernel(values[start:stop])
-        return slow.read_leaves(start, stop) if found is None else [found]
+    def convert(part: np.ndarray) -> np.ndarray:
+        return part.astype("M8[D]").astype(np.int32)
 
-    return ColumnValues(ArrowType("date", unit="D"), leaves)
+    return flat_object_values(ArrowType("date", unit="D"), values, convert, read=read_dates)
 
 
 def time_objects(values: np.ndarray) -> ColumnValues:
@@ -164,13 +174,8 @@ def datetime_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValue
 
     Raises SchemaError if only some have a time zone.
     """
-    unit = _finest_unit(values, classes)
-    zones: dict[Any, None] = {}
-    for part in present_chunks(values):
-        zones.update(dict.fromkeys(getattr(value, "tzinfo", None) for value in part))
-    if None in zones and len(zones) > 1:
-        raise SchemaError("some datetimes have a time zone, and some have none: one column cannot hold both")
-    zone = next(iter(zones))
+    read = read_datetimes if can_read_all(values, read_datetimes) else None
+    unit, zone = ("us", None) if read else (_finest_unit(values, classes), _time_zone(values))
     arrow_type = ArrowType("timestamp", unit=unit, timezone="" if zone is None else portable_zone_name(zone))
     dtype = f"M8[{'ms' if unit == 's' else unit}]"  # Parquet has no timestamps in seconds
 
@@ -180,7 +185,17 @@ def datetime_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValue
         ticks: np.ndarray = pd.DatetimeIndex(pd.to_datetime(part, utc=True)).as_unit(unit).asi8
         return ticks
 
-    return flat_object_values(arrow_type, values, convert)
+    return flat_object_values(arrow_type, values, convert, read=read)
+
+
+def _time_zone(values: np.ndarray) -> Any:
+    """Return the time zone of the first datetime, None for local time; SchemaError if only some have one."""
+    zones: dict[Any, None] = {}
+    for part in present_chunks(values):
+        zones.update(dict.fromkeys(getattr(value, "tzinfo", None) for value in part))
+    if None in zones and len(zones) > 1:
+        raise SchemaError("some datetimes have a time zone, and some have none: one column cannot hold both")
+    return next(iter(zones))
 
 
 def timedelta_objects(values: np.ndarray, classes: Iterable[type]) -> ColumnValues:

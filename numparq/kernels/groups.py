@@ -107,7 +107,10 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "shredding": {"nested": ("shred_group", "count_list_entries", "shred_list", "shred_leaf")},
     "text": {
-        "objects.dates": ("read_dates",),
+        "objects.arrays": ("measure_arrays", "copy_arrays"),
+        "objects.containers": ("measure_containers", "copy_list_items", "copy_dict_items"),
+        "objects.dates": ("read_dates", "read_datetimes"),
+        "objects.scalars": ("read_scalars",),
         "objects.strings": ("measure_str_objects", "copy_str_objects", "measure_bytes_objects", "copy_bytes_objects"),
         "objects.types": ("distinct_types",),
     },

@@ -100,7 +100,14 @@ TESTS = {
     "measure_bytes_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_bytes"),
     "copy_bytes_objects": KernelTests("kernels/objects/test_strings_from_objects.test_any_bytes"),
     "distinct_types": KernelTests("kernels/objects/test_strings_from_objects.test_any_distinct_classes"),
+    "measure_arrays": KernelTests("kernels/objects/test_containers.test_any_arrays"),
+    "copy_arrays": KernelTests("kernels/objects/test_containers.test_any_arrays"),
+    "measure_containers": KernelTests("kernels/objects/test_containers.test_any_lists"),
+    "copy_list_items": KernelTests("kernels/objects/test_containers.test_any_lists"),
+    "copy_dict_items": KernelTests("kernels/objects/test_containers.test_any_dicts"),
     "read_dates": KernelTests("from_pandas/test_temporal.test_random_dates_match_toordinal"),
+    "read_datetimes": KernelTests("from_pandas/test_temporal.test_random_datetimes"),
+    "read_scalars": KernelTests("kernels/objects/test_scalars.test_any_scalars"),
     "decompress_lzo": KernelTests(
         "kernels/decode/test_lzo.test_any_bytes", "kernels/decode/test_lzo.test_cut_at_every_byte"
     ),

@@ -15,7 +15,7 @@ from numparq.from_pandas import column_values, objects, temporal
 from numparq.from_pandas.column_values import ColumnValues
 from numparq.from_pandas.columns import array_values
 from numparq.from_pandas.decimals import decimal_values
-from numparq.from_pandas.numbers import number_converter
+from numparq.from_pandas.numbers import number_converter, scalar_reader
 from numparq.from_pandas.object_layout import distinct_classes
 from numparq.from_pandas.objects import class_kind, object_values
 from numparq.from_pandas.strings import bytes_objects, string_objects
@@ -145,7 +145,9 @@ def _numbers(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> Col
     elif letter == "f":
         exact = _integers_to_floats if _any(classes, int, np.integer) else _to_floats
     width = 2 if dtype == np.float16 else 0
-    return column_values.flat_object_values(arrow_type, values, lambda part: convert(exact(part, dtype)).values, width)
+    return column_values.flat_object_values(
+        arrow_type, values, lambda part: convert(exact(part, dtype)).values, width, scalar_reader(dtype)
+    )
 
 
 def _timestamps(values: np.ndarray, arrow_type: ArrowType, classes: Classes) -> ColumnValues:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,18 @@ from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.arrow import ArrowField
 from numparq.from_pandas.columns import array_values
-from numparq.from_pandas.object_layout import distinct_classes
 from numparq.from_pandas.objects import object_values
 from numparq.types.arrow_fields import ELEMENT, MAX_DEPTH
 
-from .objects import LIST_CLASSES, common_array_dtype, field_values, flatten_lists, without_nulls
+from .objects import (
+    LIST_CLASSES,
+    common_array_dtype,
+    copy_dict_items,
+    field_values,
+    flatten_lists,
+    measure_lists,
+    without_nulls,
+)
 
 __all__ = ["common_type", "infer_field"]
 
@@ -42,8 +50,11 @@ def _infer(name: str, values: np.ndarray, path: tuple[str, ...]) -> ArrowField:
         raise SchemaError(f"values are nested deeper than {MAX_DEPTH} levels", column=path[0])
     if values.dtype.kind != "O":
         return ArrowField(name, array_values(values).type)
-    present = without_nulls(values)
-    classes = distinct_classes(present)
+    lists = measure_lists(values)
+    if lists is not None:
+        elements = lists.concatenate() if lists.dtype.kind == "O" else np.empty(0, lists.dtype)
+        return ArrowField(name, ArrowType("list"), (_infer(ELEMENT, elements, (*path, "list", ELEMENT)),))
+    present, classes = without_nulls(values)
     if classes and all(issubclass(cls, LIST_CLASSES) for cls in classes):
         dtype = common_array_dtype(present)
         elements = flatten_lists(present, path)[1] if dtype is None else np.empty(0, dtype)
@@ -66,13 +77,21 @@ def _infer(name: str, values: np.ndarray, path: tuple[str, ...]) -> ArrowField:
 
 
 def _fields(values: np.ndarray, path: tuple[str, ...]) -> tuple[ArrowField, ...]:
-    names = list(dict.fromkeys(chain.from_iterable(values)))
+    names, sizes = _check_names(values[0], path), sum(map(len, values))
+    found = [copy_dict_items(values, name) for name in names]
+    if min((count for _, count in found), default=-1) < 0 or sum(count for _, count in found) < sizes:
+        names = _check_names(dict.fromkeys(chain.from_iterable(values)), path)  # the first dict lacks keys of others
+        found = [(field_values(values, name), 0) for name in names]
+    return tuple(_infer(name, part, (*path, name)) for name, (part, _) in zip(names, found, strict=True))
+
+
+def _check_names(names: Iterable[Any], path: tuple[str, ...]) -> list[str]:
     for name in names:
         if not isinstance(name, str):
             raise SchemaError(
                 f"dict key {name!r} cannot name a struct field, which takes a string", column=".".join(path)
             )
-    return tuple(_infer(name, field_values(values, name), (*path, name)) for name in names)
+    return list(names)
 
 
 # --- common types -----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,27 @@ import pandas as pd
 from numparq.column.nested.shred import UnshreddedArray, UnshreddedLeaf, UnshreddedList, UnshreddedStruct
 from numparq.errors import SchemaError
 from numparq.format.key_values.arrow import ArrowField
-from numparq.from_pandas.object_layout import distinct_classes
+from numparq.from_pandas.column_values import drop_nulls
+from numparq.from_pandas.object_layout import (
+    array_layout,
+    distinct_classes,
+    kernel_constants,
+    knows_containers,
+    object_layout,
+)
+from numparq.kernels import text_kernels
+from numparq.kernels.objects.types import LIST, TUPLE
+from numparq.kernels.status import BAD_VALUE, check_status
 from numparq.types.arrow_fields import ELEMENT, LIST_KINDS
 
-from .elements import element_values
+from .elements import Classes, element_values
 
 __all__ = [
     "LIST_CLASSES",
     "common_array_dtype",
     "field_values",
     "flatten_lists",
+    "measure_lists",
     "nested_from_objects",
     "without_nulls",
 ]
@@ -45,22 +56,20 @@ def nested_from_objects(values: np.ndarray, field: ArrowField, path: tuple[str, 
     return UnshreddedLeaf(len(values), element_values(values, field.type, path))
 
 
-def null_mask(values: np.ndarray) -> np.ndarray:
-    """Return a bool mask of the nulls: None, NaN, NaT and NA."""
-    if values.dtype.kind == "O" and _NEVER_NULL.issuperset(distinct_classes(values)):
-        return np.zeros(len(values), bool)
-    return np.asarray(pd.isna(values))
-
-
-def without_nulls(values: np.ndarray) -> np.ndarray:
-    """Return the values that are not null."""
-    absent = null_mask(values)
-    return values[~absent] if absent.any() else values
+def without_nulls(values: np.ndarray) -> tuple[np.ndarray, Classes]:
+    """Return the objects that are not null, and their classes."""
+    classes = distinct_classes(values)
+    if _NEVER_NULL.issuperset(classes):
+        return values, classes
+    present, mask = drop_nulls(values)
+    return present, classes if mask is None else distinct_classes(present)
 
 
 def _fill_nulls(values: np.ndarray, stand_in: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Replace nulls; return the values and their validity, None if there are no nulls."""
-    absent = null_mask(values)
+    if values.dtype.kind == "O" and _NEVER_NULL.issuperset(distinct_classes(values)):
+        return values, None
+    absent = np.asarray(pd.isna(values))
     if not absent.any():
         return values, None
     item = np.empty((), object)
@@ -75,6 +84,58 @@ def _check_classes(values: np.ndarray, kinds: tuple[type, ...], what: str, path:
     for kind in distinct_classes(values):
         if not issubclass(kind, kinds):
             raise SchemaError(f"a value must be {what}, not {kind.__name__}", column=".".join(path))
+
+
+class MeasuredLists(NamedTuple):
+    """Lists measured by a kernel, with nulls among them.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        That of all lists, which are contiguous 1-D arrays, or object for lists and tuples.
+    offsets : numpy.ndarray
+        int64, in items, one more than lists.
+    validity : numpy.ndarray or None
+        uint8, 0 for a null; None if there are none.
+    """
+
+    objects: np.ndarray
+    dtype: np.dtype
+    offsets: np.ndarray
+    validity: np.ndarray | None
+
+    def concatenate(self) -> np.ndarray:
+        """Return the items of all lists."""
+        out, count = np.empty(self.offsets[-1], self.dtype), len(self.objects)
+        bounds = (self.offsets, np.ones(count, np.uint8) if self.validity is None else self.validity)
+        if self.dtype.kind == "O":
+            status = text_kernels.copy_list_items(self.objects, count, kernel_constants(), *bounds, out)
+        else:
+            place = (array_layout(), id(self.dtype), self.dtype.itemsize)
+            status = text_kernels.copy_arrays(self.objects, count, *place, *bounds, out.view("u1"))
+        check_status(status, SchemaError)
+        return out
+
+
+def measure_lists(lists: np.ndarray) -> MeasuredLists | None:
+    """Measure lists, tuples and nulls, or arrays of one dtype and nulls; return None if a kernel cannot read them."""
+    first = next((item for item in lists if item is not None), None)
+    layout, count = array_layout(), len(lists)
+    if object_layout() is None or layout is None or not knows_containers():
+        return None
+    objects, offsets, validity = np.ascontiguousarray(lists), np.empty(count + 1, np.int64), np.empty(count, np.uint8)
+    if isinstance(first, (list, tuple)):
+        kinds, dtype = (LIST, TUPLE), np.dtype(object)
+        present = text_kernels.measure_containers(objects, count, kernel_constants(), *kinds, offsets, validity)
+    elif type(first) is np.ndarray and first.dtype.kind in _TYPED and first.dtype.isnative:
+        dtype = first.dtype
+        place = (layout, id(dtype), dtype.itemsize)
+        present = text_kernels.measure_arrays(objects, count, kernel_constants(), *place, offsets, validity)
+    else:
+        return None
+    return (
+        None if present == BAD_VALUE else MeasuredLists(objects, dtype, offsets, validity if present < count else None)
+    )
 
 
 def common_array_dtype(lists: np.ndarray) -> np.dtype | None:
@@ -107,9 +168,13 @@ def flatten_lists(lists: np.ndarray, path: tuple[str, ...]) -> tuple[np.ndarray,
 
 
 def _lists(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> UnshreddedList:
-    filled, validity = _fill_nulls(values, ())
-    _check_classes(filled, LIST_CLASSES, "a list", path)
-    offsets, elements = flatten_lists(filled, path)
+    lists = measure_lists(values) if values.dtype.kind == "O" else None
+    if lists is not None:
+        validity, offsets, elements = lists.validity, lists.offsets, lists.concatenate()
+    else:
+        filled, validity = _fill_nulls(values, ())
+        _check_classes(filled, LIST_CLASSES, "a list", path)
+        offsets, elements = flatten_lists(filled, path)
     element = nested_from_objects(elements, field.children[0], (*path, "list", ELEMENT))
     return UnshreddedList(len(values), validity, offsets, (element,))
 
@@ -138,7 +203,7 @@ def _maps(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> Unshr
 def _structs(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> UnshreddedStruct:
     filled, validity = _fill_nulls(values, {})
     _check_classes(filled, (Mapping, tuple), "a dict", path)
-    if any(isinstance(item, tuple) for item in filled):
+    if any(issubclass(cls, tuple) for cls in distinct_classes(filled)):
         names = [child.name for child in field.children]
         filled = np.fromiter((_as_dict(item, names, path) for item in filled), object, len(filled))
     children = [nested_from_objects(field_values(filled, of.name), of, (*path, of.name)) for of in field.children]
@@ -147,7 +212,18 @@ def _structs(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> Un
 
 def field_values(values: np.ndarray, name: str) -> np.ndarray:
     """Return the dicts' values of a key; None where it is missing."""
-    return np.fromiter((item.get(name) for item in values), object, len(values))
+    found, count = copy_dict_items(values, name)
+    return found if count >= 0 else np.fromiter((item.get(name) for item in values), object, len(values))
+
+
+def copy_dict_items(values: np.ndarray, name: str) -> tuple[np.ndarray, int]:
+    """Return the dicts' values of a key as `field_values` does, and how many have it; -1 for other mappings."""
+    key, found = np.array([name], object), np.empty(len(values), object)
+    if object_layout() is None:
+        return found, -1
+    objects = np.ascontiguousarray(values)
+    count = text_kernels.copy_dict_items(objects, len(values), kernel_constants(), key, found)
+    return found, max(count, -1)
 
 
 def _as_dict(item: Mapping[str, Any] | tuple[Any, ...], names: list[str], path: tuple[str, ...]) -> Mapping[str, Any]:

@@ -143,6 +143,24 @@ def new_bytes(address: int, size: int) -> int:
     return _call("PyBytes_FromStringAndSize", address, size)
 
 
+@intrinsic_twin(_external("PyLong_AsLongLong", 1))
+def int_value(address: int) -> int:
+    """Return the value of an int, or -1 with the error set if it does not fit int64."""
+    import ctypes
+
+    value: int = ctypes.cast(int(address), ctypes.py_object).value
+    if not -1 << 63 <= value < 1 << 63:
+        _errors.append(OverflowError)
+        return -1
+    return value
+
+
+@intrinsic_twin(_external("PyDict_GetItemWithError", 2))
+def dict_item(address: int, key: int) -> int:
+    """Return the address of a dict's item, a borrowed reference; 0 without it, or with the error set."""
+    return _call("PyDict_GetItemWithError", address, key)
+
+
 @intrinsic_twin(_external("PyErr_Occurred", 0))
 def current_error() -> int:
     """Return the address of the class of the error that is set, or 0."""

@@ -1,4 +1,4 @@
-"""datetime.date objects read as days since 1970."""
+"""datetime.date and datetime.datetime objects read as days and microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -35,6 +35,36 @@ def read_dates(objects, count, constants, date_type, fields, out, validity):
         type_ = 0 if object_ == 0 else int64_at(object_ + _TYPE)
         if type_ == date_type:
             out[i] = days_since_epoch(object_ + fields)
+            validity[i] = 1
+            present += 1
+        elif is_null(object_, type_, constants):
+            out[i] = 0
+            validity[i] = 0
+        else:
+            return BAD_VALUE
+    return present
+
+
+@helper
+def microseconds_since_epoch(address):
+    """Return the microseconds since 1970 of a datetime, given the address of its fields."""
+    hour, minute, second = uint8_at(address + 4), uint8_at(address + 5), uint8_at(address + 6)
+    fraction = (uint8_at(address + 7) << 16) | (uint8_at(address + 8) << 8) | uint8_at(address + 9)
+    return (((days_since_epoch(address) * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + fraction
+
+
+@kernel("O x O x x i8 u1", gil=True)
+def read_datetimes(objects, count, constants, datetime_type, fields, out, validity):
+    """Read datetimes without a time zone as microseconds since 1970, else as `read_dates` does.
+
+    BAD_VALUE also means a datetime with a time zone: the byte before its fields is set.
+    """
+    present = 0
+    for i in range(count):
+        object_ = objects[i]
+        type_ = 0 if object_ == 0 else int64_at(object_ + _TYPE)
+        if type_ == datetime_type and uint8_at(object_ + fields - 1) == 0:
+            out[i] = microseconds_since_epoch(object_ + fields)
             validity[i] = 1
             present += 1
         elif is_null(object_, type_, constants):

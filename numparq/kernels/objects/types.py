@@ -6,8 +6,8 @@ from numparq.kernels.registry import inlined, kernel
 
 from .cpython import int64_at
 
-# Items of `constants`: addresses of the null objects, and of the types.
-NONE, NA, NAT, FLOAT, FLOAT64, STR, BYTES = range(7)
+# Items of `constants`: addresses of the null objects, of the types, and of True.
+NONE, NA, NAT, FLOAT, FLOAT64, STR, BYTES, INT, BOOL, TRUE, LIST, TUPLE, DICT = range(13)
 TYPE_OFFSET, SIZE_OFFSET, STATE_OFFSET, FLOAT_VALUE_OFFSET = 8, 16, 32, 16  # offsets in an object
 _INFINITY_BITS = 0x7FF0000000000000
 _MAGNITUDE_BITS = 0x7FFFFFFFFFFFFFFF
