@@ -35,7 +35,7 @@ from .scan_file import ScanFile
 if TYPE_CHECKING:
     from numparq.plan.read_plan import ReadPlan
 
-    from .cast_columns import CastColumns
+    from .cast_memory import UnfitValues
     from .joined_files import JoinedFile
     from .recovery.file_policy import SkipDamagedFile
 
@@ -63,6 +63,8 @@ class FileReader:
         Those of the leaves, once the read is open.
     context : ReadContext
         That of the read, once it is open.
+    unfit : sequence of UnfitValues
+        Values that do not fit the type that they were cast to.
     """
 
     def __init__(self, files: Sequence[ScanFile], policy: RaiseOnDamage | SkipDamagedFile | None = None) -> None:
@@ -72,7 +74,7 @@ class FileReader:
         self.leaves = leaves = self.columns.leaves
         self.file = scan_file.file
         self.joined: JoinedFile | None = None
-        self.casts: CastColumns | None = None
+        self.unfit: Sequence[UnfitValues] = ()
         self.predicate = predicate = scan_file.predicate
         self.policy = policy or RaiseOnDamage()
         self.selects_rows = not scan_file.has_all_rows or self.policy.select is not None
@@ -154,7 +156,11 @@ class FileReader:
         if self.columns.is_identity:
             return projected_types
         own = [projected_types[leaf] for leaf in self.columns.positions]
-        return own if self.casts is None else own + self.casts.output_types
+        if self.columns.cast:
+            from .cast_memory import source_types
+
+            own += source_types(self, projected_types)
+        return own
 
     # --- the read -----------------------------------------------------------------------------------------------------
 
@@ -256,11 +262,6 @@ class FileReader:
             if at not in columns:
                 columns[at] = DecodedColumn(memory.values[at], memory.validity[at])
         return [*map(columns.__getitem__, range(len(self.leaves)))]
-
-    def decode_casts(self) -> None:
-        """Decode the columns that are cast."""
-        if self.casts is not None:
-            self.casts.decode()
 
     def _add_file_to_levels(self, column: DecodedColumn) -> None:
         """Add to the arrays of a nested leaf the file that they are of, for errors."""

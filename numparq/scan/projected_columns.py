@@ -30,17 +30,15 @@ from numparq.types.schema_only import schema_only_type
 from numparq.typing import Columns
 from numparq.util.bounded_cache import BoundedCache
 
-from .file_columns import FileColumns
+from .file_columns import FileColumns, leaf_range
 from .options import ScanOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from numparq.plan.row_ranges import RowRanges
     from numparq.to_pandas.nested.column import NestedOutput
     from numparq.to_pandas.nested.explode import ExplodedCollection
 
-    from .file_reader import FileReader
 
 __all__ = ["ProjectedColumns", "project_columns"]
 
@@ -206,18 +204,30 @@ class ProjectedColumns:
 
         A leaf whose `may_be_null` is False refuses nulls.
         """
+        return self._schema_only(range(len(self.leaves)), may_be_null)
+
+    def _schema_only(self, positions: Sequence[int], may_be_null: Sequence[bool]) -> list[OutputType]:
+        """Return the schema-only types of leaves at some positions, whole columns."""
         # For leaves in structs, pyarrow 26 does not count the nulls of rows whose struct is null.
         of_leaf = {
             leaf.index: answer or (leaf.is_nested and leaf.max_definition_level > 0)
             for leaf, answer in zip(self.leaves, may_be_null, strict=True)
         }
         for column in self.nested:
-            column.may_be_null = of_leaf
+            if column.leaf_slice.start in positions:
+                column.may_be_null = of_leaf
         targets = self.output_types([None if answer else 0 for answer in may_be_null])
-        return [
-            target if leaf.is_nested else schema_only_type(target, may_be_null=of_leaf[leaf.index])
-            for target, leaf in zip(targets, self.leaves, strict=True)
-        ]
+        found = []
+        for at in positions:
+            target, leaf = targets[at], self.leaves[at]
+            found.append(target if leaf.is_nested else schema_only_type(target, may_be_null=of_leaf[leaf.index]))
+        return found
+
+    def fix_cast_types(self, types: Sequence[OutputType], may_be_null: Sequence[bool]) -> list[OutputType]:
+        """Return output types with schema-only ones for the leaves of columns that are cast."""
+        cast = [leaf for at in self.cast_positions for leaf in leaf_range(self, at)]
+        fixed = dict(zip(cast, self._schema_only(cast, may_be_null), strict=True))
+        return [fixed.get(at, target) for at, target in enumerate(types)]
 
     def _output_type(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
         """Return the output type of a flat column."""
@@ -285,24 +295,17 @@ class ProjectedColumns:
         """Return the partition columns for `counts` rows of each file, by the position of their leaf: none."""
         return {}
 
-    def cast_arrays(
-        self, readers: Sequence[FileReader], kept: Sequence[RowRanges] | None, may_be_null: Sequence[bool]
-    ) -> dict[int, Any]:
-        """Return the columns at `cast_positions`, by the position of their first leaf: none."""
-        return {}
+    def cast_columns(self) -> list[int]:
+        """Return the positions of the first leaves of the columns that are cast and not lost."""
+        firsts = [self.leaf_slices[at].start for at in self.cast_positions]
+        return [leaf for leaf in firsts if self.labels[leaf] is not None]
 
-    def to_arrays(
-        self, output_types: Sequence[OutputType], buffers: Sequence[DecodedColumn], num_rows: int
-    ) -> list[Any]:
-        """Cast the decoded leaves to one NumPy or extension array for each column."""
+    def to_array(self, first: int, layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> Any:
+        """Return the array of the column whose first leaf is `first`."""
         nested = {column.leaf_slice.start: column for column in self.nested}
-        return [
-            nested[leaf].to_array(output_types, buffers)
-            if leaf in nested
-            else to_array(output_types[leaf], buffers[leaf], num_rows)
-            for leaf, label in enumerate(self.labels)
-            if label is not None
-        ]
+        if first in nested:
+            return nested[first].to_array(layout.targets, buffers)
+        return to_array(layout.targets[first], buffers[first], layout.num_rows)
 
     def restore_null_counts(self, buffers: Sequence[DecodedColumn], null_counts: Sequence[int | None]) -> None:
         """Restore the null counts of the whole row groups, so that filtered rows get the dtypes of a full read."""

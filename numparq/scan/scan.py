@@ -12,10 +12,11 @@ import numpy as np
 from numparq.column.buffers import DecodedColumn
 from numparq.column.read.row_selection import SLICE_STOP
 from numparq.column.scratch import ThreadScratch
-from numparq.errors import LimitError, ParquetError, error_context
+from numparq.errors import LimitError, ParquetError, SchemaError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.numbers import unmasked
+from numparq.to_pandas.temporal import are_times
 from numparq.types.output_type import OutputType
 from numparq.typing import Columns
 from numparq.util.arguments import check_row_count, thread_count
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.plan.read_plan import ReadPlan
+    from numparq.plan.row_ranges import RowRanges
 
     from .recovery.skip_damaged import SkipDamaged
 
@@ -41,6 +43,7 @@ __all__ = ["DecodedRows", "Scan"]
 
 _Unit = TypeVar("_Unit")
 
+_MASKED = ("masked", "masked_floats")
 # Files on an object store are read concurrently: most of their time is latency.
 MAX_CONCURRENT_FILES = 16
 
@@ -133,10 +136,11 @@ class Scan:
             else:
                 null_counts = merge_null_counts(readers, len(projection.leaves))
             types = projection.output_types(null_counts)
+            decoded_types = projection.fix_cast_types(types, self.may_be_null) if projection.cast_positions else types
             if self.selected is not self.files:
                 selected = set(self.selected)
                 readers = [reader for reader in readers if reader.files[0] in selected]
-            readers, layout, buffers = self._decode(readers, limit, types)
+            readers, layout, buffers = self._decode(readers, limit, decoded_types)
             if is_filtered:
                 projection.restore_null_counts(buffers, null_counts)
             if not self._must_finish:
@@ -199,12 +203,13 @@ class Scan:
 
     def _remove_masks(self, rows: DecodedRows, types: Sequence[OutputType]) -> None:
         """Replace the schema-only dtypes of columns that were cast by those of one file with all their rows."""
-        projection = self.projection
+        projection, layout = self.projection, rows.layout
         if self._options.dtype_backend != "numpy":
             return
-        for first in [projection.leaf_slices[column].start for column in projection.cast_positions]:
-            if first in rows.arrays and types[first].array_kind not in ("masked", "masked_floats"):
-                rows.arrays[first] = unmasked(rows.arrays[first])
+        for first in projection.cast_columns():
+            target = layout.targets[first]
+            if (target.nested or target.array_kind == "masked") and types[first].array_kind not in _MASKED:
+                rows.arrays[first] = unmasked(projection.to_array(first, layout, rows.buffers))
 
     # --- types --------------------------------------------------------------------------------------------------------
 
@@ -245,10 +250,6 @@ class Scan:
             reader = self._unused_readers.pop(run[0], None)
             if reader is None or reader.files != run:
                 reader = FileReader(run, None if skip is None else skip.file_policy(run[0].file))
-            if reader.columns.cast and reader.casts is None:
-                from .cast_columns import CastColumns
-
-                reader.casts = CastColumns(reader, self._options)
             readers.append(reader)
         return readers
 
@@ -292,10 +293,7 @@ class Scan:
         from .shared_memory import SharedMemory
 
         run_each = _run_concurrently if _are_remote(readers) else _run_in_turn
-        columns = SharedMemory(layout, self.projection.leaves, readers, _starts(readers)).decode(run_each)
-        if self.projection.cast_positions:
-            run_each(readers, FileReader.decode_casts)
-        return columns
+        return SharedMemory(layout, self.projection.leaves, readers, _starts(readers)).decode(run_each)
 
     def _select(self, readers: list[FileReader], limit: int | None) -> list[FileReader]:
         """Select the rows of all readers; with a limit, of as many as it takes."""
@@ -329,14 +327,38 @@ class Scan:
             starts = zip(readers, _starts(readers), strict=False)
             decoded = [(reader, first, reader.columns.own_leaves()) for reader, first in starts]
             layout, buffers, kept = self._skip.drop_lost(projection, layout, buffers, decoded, limit)
-        arrays: dict[int, Any] = {}
         if projection.cast_positions:
-            arrays = projection.cast_arrays(readers, kept, self.may_be_null)
+            self._check_casts(readers, layout, kept)
+        arrays: dict[int, Any] = {}
         if projection.has_partitions:
             ordinals = [one.ordinal for reader in readers for one in reader.files]
-            arrays |= projection.partition_arrays(ordinals, [count for reader in readers for count in reader.counts])
+            arrays = projection.partition_arrays(ordinals, [count for reader in readers for count in reader.counts])
         virtual = virtual_columns(projection.virtual, readers) if projection.virtual else ()
         return DecodedRows(layout.num_rows, layout, buffers, virtual, arrays)
+
+    def _check_casts(
+        self, readers: Sequence[FileReader], layout: BlockLayout, kept: Sequence[RowRanges] | None
+    ) -> None:
+        """Raise SchemaError for a value, in the rows kept, that does not fit the merged type."""
+        for first in self.projection.cast_columns():
+            for at, reader in enumerate(readers):
+                for leaf, rows, error in reader.unfit:
+                    if leaf == first and (kept is None or np.isin(rows, kept[at].indices()).any()):
+                        raise error
+            if layout.targets[first].array_kind == "times" and not layout.targets[first].nested:
+                self._check_times(readers, layout, first)
+
+    def _check_times(self, readers: Sequence[FileReader], layout: BlockLayout, leaf: int) -> None:
+        """Raise SchemaError for a time beyond a day, or with a fraction of a microsecond."""
+        values, unit = layout.values[leaf], layout.targets[leaf].type.unit
+        assert values is not None
+        for reader, start in zip(readers, _starts(readers), strict=False):
+            if not are_times(values[start : start + reader.num_rows], unit):
+                raise SchemaError(
+                    "a value exceeds the range of datetime.time, which other files need for this column",
+                    file=reader.file.source.name,
+                    column=self.projection.labels[leaf],
+                )
 
     def _memory_error(self, readers: Sequence[FileReader]) -> LimitError:
         what = f"{len(self.selected):,} files into one frame; use numparq.Dataset.iter_batches"

@@ -101,6 +101,8 @@ class FileMemory:
         self.reader = reader
         self._first = first
         self._positions, self._missing = reader.columns.positions, reader.columns.missing_positions
+        self._cast = [leaf for column in reader.columns.cast for leaf in column.projected]
+        self._apart = [*self._missing, *self._cast]
         self.num_rows = memory.layout.num_rows
         self.columns: dict[int, DecodedColumn] = {}
         self._decoded_as: dict[int, OutputType] = {}  # by projected leaf
@@ -115,7 +117,7 @@ class FileMemory:
     @property
     def is_outdated(self) -> bool:
         """Whether a projected leaf is not decoded yet, or as another output type than its present one."""
-        return bool(self._outdated(self._positions) or self._outdated(self._missing))
+        return bool(self._outdated(self._positions) or self._outdated(self._apart))
 
     def _outdated(self, leaves: Sequence[int]) -> list[int]:
         targets = self._memory.layout.targets
@@ -147,7 +149,20 @@ class FileMemory:
         columns = self.reader.decode(self, outdated, self._first)
         self.columns.update((leaf, columns[position]) for position, leaf in outdated.items())
         self._decoded_as.update(zip(self._positions, self.targets, strict=False))
+        if self._cast and self._outdated(self._cast):
+            self._cast_leaves()
         self._fill_missing()
+
+    def _cast_leaves(self) -> None:
+        """Decode the leaves that the file casts; their types are the schema's, which no value changes."""
+        from .cast_memory import CastMemory
+
+        layout = self._memory.layout
+        casts = CastMemory(self.reader, layout, self._memory.leaves, self._first)
+        casts.decode()
+        self.columns.update(casts.columns)
+        self.reader.unfit = casts.unfit
+        self._decoded_as.update((leaf, layout.targets[leaf]) for leaf in self._cast)
 
     def _fill_missing(self) -> None:
         """Fill the outdated leaves of columns that the file lacks with nulls."""
@@ -168,7 +183,7 @@ class FileMemory:
         count, rows = self.reader.num_rows, slice(self._first, self._first + self.reader.num_rows)
         if values is None:
             return DecodedColumn(null_count=count, arrays=[_null_array(leaf, target, count)])
-        values[rows] = np.frombuffer(target.fill, values.dtype)[0] if target.fill else np.zeros(1, values.dtype)[0]
+        values[rows] = np.frombuffer(target.fill or bytes(values.itemsize), values.dtype)[0]
         if validity is not None:
             validity[rows] = 0
         return DecodedColumn(null_count=count)

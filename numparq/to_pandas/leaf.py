@@ -14,7 +14,7 @@ from numparq.types.output_type import OutputType
 from .columns import to_array
 from .dictionary import dictionary_decode, from_byte_strings
 
-__all__ = ["leaf_to_array"]
+__all__ = ["add_null_slots", "concat_pieces", "leaf_to_array"]
 
 _MAX_EXACT_INTEGER = 1 << 53
 
@@ -55,22 +55,26 @@ def _cast_to_stored(values: np.ndarray, target: OutputType) -> tuple[np.ndarray,
 
 def _with_null_slots(array: LeafArray) -> BinaryArray:
     """Return the leaf's byte strings with an empty one at each null."""
-    pieces = [dictionary_decode(piece) for piece in array.values]
-    piece = pieces[0] if len(pieces) == 1 else _concat_pieces(pieces)
-    if array.validity is None:
+    return add_null_slots(concat_pieces([dictionary_decode(piece) for piece in array.values]), array.validity)
+
+
+def add_null_slots(piece: BinaryArray, validity: np.ndarray | None) -> BinaryArray:
+    """Return byte strings, one for each 1 of `validity` (uint8), with an empty one at each 0."""
+    if validity is None:
         return piece
-    lengths = np.zeros(array.length, np.int64)
-    lengths[array.validity.view(bool)] = np.diff(piece.offsets)
-    offsets = allocate(array.length + 1, "i8")
+    lengths = np.zeros(len(validity), np.int64)
+    lengths[validity.view(bool)] = np.diff(piece.offsets)
+    offsets = allocate(len(validity) + 1, "i8")
     offsets[0] = piece.offsets[0]
     np.cumsum(lengths, out=offsets[1:])
     offsets[1:] += offsets[0]
-    return BinaryArray(offsets, piece.data, array.validity)
+    return BinaryArray(offsets, piece.data, validity)
 
 
-def _concat_pieces(pieces: list[BinaryArray]) -> BinaryArray:
-    if not pieces:
-        return from_byte_strings([])
+def concat_pieces(pieces: list[BinaryArray]) -> BinaryArray:
+    """Concatenate byte strings, none of them null."""
+    if len(pieces) < 2:
+        return pieces[0] if pieces else from_byte_strings([])
     data = np.concatenate([piece.data[piece.offsets[0] : piece.offsets[-1]] for piece in pieces])
     lengths = np.concatenate([np.diff(piece.offsets) for piece in pieces])
     return BinaryArray(np.append(0, np.cumsum(lengths)), data)

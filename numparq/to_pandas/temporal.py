@@ -52,18 +52,29 @@ def time_objects(values: np.ndarray, unit: str, validity: np.ndarray | None, nul
     If any value exceeds a day or has a fraction of a microsecond, the result is timedelta64 of the unit.
     """
     mask = null_mask(validity, null_count)
-    wide = values.astype(np.int64)
-    microseconds = wide * _US_PER_TICK[unit] if unit in _US_PER_TICK else wide // 1000
-    inexact = unit == "ns" and bool((microseconds * 1000 != wide).any())
-    if inexact or (len(wide) and (microseconds.min() < 0 or microseconds.max() >= _US_PER_DAY)):
-        deltas = wide.view(f"m8[{unit}]")
+    if not are_times(values, unit):
+        deltas = values.astype(np.int64).view(f"m8[{unit}]")
         if mask is not None:
             deltas[mask] = np.timedelta64("NaT")
         return deltas
+    microseconds = _microseconds(values, unit)
     out = distinct_objects(microseconds, _to_times)
     if mask is not None:
         out[mask] = None
     return out
+
+
+def are_times(values: np.ndarray, unit: str) -> bool:
+    """Whether all values are within a day and whole microseconds, as `datetime.time` has them."""
+    microseconds = _microseconds(values, unit)
+    if unit == "ns" and bool((microseconds * 1000 != values).any()):
+        return False
+    return not len(values) or bool(microseconds.min() >= 0 and microseconds.max() < _US_PER_DAY)
+
+
+def _microseconds(values: np.ndarray, unit: str) -> np.ndarray:
+    wide = values.astype(np.int64)
+    return wide * _US_PER_TICK[unit] if unit in _US_PER_TICK else wide // 1000
 
 
 def _to_times(microseconds: np.ndarray) -> list[datetime.time]:

@@ -48,6 +48,11 @@ class NestedLeaf:
     row_group: int
     file: str | None = None
 
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return self.num_entries if self.repetition is None else int(np.count_nonzero(self.repetition == 0))
+
 
 class LevelDecoder:
     """Decodes the levels of a column chunk, page by page, for `room` level entries; `quirks` are its C_QUIRKS."""

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-
-from numparq.column.buffers import DecodedColumn
 from numparq.column.projection import (
     NestedProjection,
     check_categories,
@@ -21,23 +16,19 @@ from numparq.column.projection import (
     select_column,
     unknown_column_error,
 )
-from numparq.dataset.cast.columns import cast_column
 from numparq.dataset.partitions.columns import DatasetPartitions
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.errors import SchemaError, UnsupportedError, error_context
 from numparq.format.arrow_type import ArrowType
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.scan.file_columns import FileColumns, can_be_missing
-from numparq.scan.file_reader import FileReader
+from numparq.scan.file_columns import FileColumns
 from numparq.scan.options import ScanOptions
 from numparq.scan.projected_columns import ProjectedColumns
 from numparq.scan.scan_file import ScanFile
-from numparq.to_pandas.frame import allocate_blocks
 from numparq.types.output_type import OutputType
 
 if TYPE_CHECKING:
-    from numparq.plan.row_ranges import RowRanges
     from numparq.to_pandas.nested.explode import ExplodedCollection
 
 __all__ = ["DatasetColumns", "project_columns"]
@@ -139,7 +130,7 @@ class DatasetColumns(ProjectedColumns):
             at
             for mapping in distinct.values()
             for at, mapped in mapping.items()
-            if not mapped.is_same and not (mapped.column is None and can_be_missing(self.selected[at]))
+            if not mapped.is_same and mapped.column is not None
         }
         if self._options.explode is not None and len(self.selected) - 1 in cast:
             column = self.selected[-1].name
@@ -154,53 +145,3 @@ class DatasetColumns(ProjectedColumns):
             columns[key] = by_content[content] = known
         for one, mapping_of_file in zip(files, mappings, strict=True):
             one.columns = columns[id(mapping_of_file)]
-
-    def cast_arrays(
-        self, readers: Sequence[FileReader], kept: Sequence[RowRanges] | None, may_be_null: Sequence[bool]
-    ) -> dict[int, Any]:
-        """Return the columns that a file casts, in the dtype that the schema alone gives."""
-        by_file = [
-            reader.casts.arrays(None if kept is None else kept[at]) if reader.casts is not None else {}
-            for at, reader in enumerate(readers)
-        ]
-        arrays = {}
-        for at, dtype in zip(self.cast_positions, self._cast_dtypes(may_be_null), strict=True):
-            if self.labels[self.leaf_slices[at].start] is None:  # lost
-                continue
-            cast = [
-                cast_column(
-                    own.get(at),
-                    reader.columns.stored.get(at),
-                    self.selected[at],
-                    dtype,
-                    num_rows=reader.num_rows,
-                    file=reader.file.source.name,
-                )
-                for reader, own in zip(readers, by_file, strict=True)
-            ]
-            if not cast:  # no file has a row
-                cast = [cast_column(None, None, self.selected[at], dtype, num_rows=0)]
-            arrays[self.leaf_slices[at].start] = _concat_arrays(cast)
-        return arrays
-
-    def _cast_dtypes(self, may_be_null: Sequence[bool]) -> list[Any]:
-        """Return the dtype of each column that is cast."""
-        selected = [self.selected[at] for at in self.cast_positions]
-        nulls = [answer for at in self.cast_positions for answer in may_be_null[self.leaf_slices[at]]]
-        columns = type(self)(self.schema_file, selected, replace(self._options, include=()), self.partitions)
-        types = columns.schema_only_types(nulls)
-        layout = allocate_blocks(types, 0)
-        buffers = [DecodedColumn(*memory) for memory in zip(layout.values, layout.validity, strict=True)]
-        return [array.dtype for array in columns.to_arrays(types, buffers, 0)]
-
-
-def _concat_arrays(arrays: Sequence[Any]) -> Any:
-    """Concatenate arrays of one dtype."""
-    if len(arrays) == 1:
-        return arrays[0]
-    if isinstance(arrays[0].dtype, pd.CategoricalDtype):
-        one_order = all(array.dtype == arrays[0].dtype for array in arrays)
-        return pd.api.types.union_categoricals(arrays, ignore_order=not one_order)
-    if isinstance(arrays[0], np.ndarray):
-        return np.concatenate(arrays)
-    return pd.concat([pd.Series(array, copy=False) for array in arrays], ignore_index=True).array

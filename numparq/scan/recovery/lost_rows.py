@@ -16,7 +16,7 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.to_pandas.frame import BlockLayout, allocate_array
 from numparq.types.output_type import OutputType
 
-__all__ = ["LostPiece", "PartialLeaf", "drop_lost_rows", "slice_piece", "take_intact"]
+__all__ = ["LostPiece", "PartialLeaf", "drop_lost_rows", "intact_parts", "slice_piece", "take_intact"]
 
 _NO_ROWS = np.empty(0, np.uint8)
 
@@ -97,12 +97,32 @@ def take_intact(column: DecodedColumn, kept: RowRanges, leaf: Leaf, target: Outp
     return replace(column, values=values, validity=validity, arrays=pieces)
 
 
+def intact_parts(
+    pieces: Sequence[NestedLeaf | PartialLeaf], leaves: Sequence[Leaf], targets: Sequence[OutputType]
+) -> tuple[list[tuple[int, int, list[NestedLeaf]]], int]:
+    """Return first row, end (exclusive) and leaves of each run of rows that is intact in all leaves; and all rows."""
+    num_rows = _num_rows(pieces[0])
+    intact = RowRanges.all(num_rows)
+    for piece in pieces:
+        if isinstance(piece, PartialLeaf):
+            intact -= RowRanges.all(num_rows) - piece.intact
+    parts = []
+    for start, stop in intact:
+        rows = RowRanges([(start, stop)])
+        some = [
+            piece.take(rows, leaf, target)
+            if isinstance(piece, PartialLeaf)
+            else take_leaf_rows(piece, leaf, rows.bounds)
+            for piece, leaf, target in zip(pieces, leaves, targets, strict=True)
+        ]
+        parts.append((start, stop, some))
+    return parts, num_rows
+
+
 def _num_rows(piece: Any) -> int:
     if isinstance(piece, PartialLeaf):
         return piece.num_rows
-    if not isinstance(piece, NestedLeaf):
-        return len(piece)
-    return piece.num_entries if piece.repetition is None else int(np.count_nonzero(piece.repetition == 0))
+    return piece.num_rows if isinstance(piece, NestedLeaf) else len(piece)
 
 
 def drop_lost_rows(

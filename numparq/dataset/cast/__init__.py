@@ -1,1 +1,0 @@
-"""Cast finished columns to the merged types of a dataset."""

@@ -1,0 +1,167 @@
+"""Casts of a leaf's values from the type of a file to the merged type: one table by both kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from numparq.column.buffers import BinaryArray, binary_from_fixed_size
+from numparq.errors import SchemaError
+from numparq.to_pandas.unscaled_decimals import binary_to_integers, fixed_to_int64
+from numparq.types.common_type import value_type
+from numparq.types.output_type import OutputType
+
+__all__ = ["CastValues", "LeafValues", "cast_exact", "cast_values"]
+
+LeafValues = np.ndarray | BinaryArray
+
+_INT64 = np.iinfo(np.int64)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DIGITS = {2: 11, 4: 24, 8: 53}  # bytes of a float, and the binary digits of the integers that it holds all of
+
+
+class CastValues(NamedTuple):
+    """Values as the target stores them; `unfit` has the positions of those that it cannot hold, `message` says why."""
+
+    values: LeafValues
+    unfit: np.ndarray | None = None
+    message: str = ""
+
+
+def cast_values(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    """Cast the values of a leaf, none of them null, from one output type to another."""
+    cast = _CASTS.get((value_type(source.type).kind, value_type(target.type).kind), _same)
+    return cast(values, source, target)
+
+
+def _same(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    return CastValues(values if isinstance(values, BinaryArray) or target.dtype is None else values.view(target.dtype))
+
+
+def _numbers(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    assert isinstance(values, np.ndarray)
+    assert target.dtype is not None
+    have, wanted = (np.dtype("f2") if dtype == "V2" else dtype for dtype in (values.dtype, target.dtype))
+    return CastValues(cast_exact(values.view(have), wanted).view(target.dtype))
+
+
+def cast_exact(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Cast numbers to another dtype; SchemaError if one of them changes."""
+    if values.dtype == dtype:
+        return values
+    with np.errstate(all="ignore"):
+        result = values.astype(dtype)
+        fits = _fits(values, result)
+    if not fits:
+        raise SchemaError(f"a value of dtype {values.dtype} cannot be cast to {dtype} without loss")
+    return result
+
+
+def _fits(values: np.ndarray, result: np.ndarray) -> bool:
+    if not len(values):
+        return True
+    kinds = values.dtype.kind + result.dtype.kind
+    if kinds in ("if", "uf"):
+        most = 1 << _DIGITS[result.dtype.itemsize]
+        return int(values.max()) <= most and int(values.min()) >= -most
+    if kinds in ("iu", "ui", "ii", "uu"):
+        limits = np.iinfo(result.dtype)
+        return int(values.min()) >= limits.min and int(values.max()) <= limits.max
+    return bool(((result.astype(values.dtype) == values) | (values != values)).all())
+
+
+# --- dates, times, timestamps, durations -----------------------------------------------------------------------------
+
+
+def _moments(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    """Cast to a finer unit; NaT stays NaT where it stands for nulls."""
+    assert isinstance(values, np.ndarray)
+    assert target.dtype is not None
+    unit = np.datetime_data(target.dtype)[0] if target.dtype.kind in "mM" else target.type.unit
+    from_unit = source.type.unit or "D"
+    if not unit or from_unit == unit:
+        return CastValues(values.view(target.dtype))
+    factor = 86_400 * _PER_SECOND[unit] if from_unit == "D" else _PER_SECOND[unit] // _PER_SECOND[from_unit]
+    numbers = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
+    nat = (numbers == _INT64.min) & (target.dtype.kind in "mM")
+    limit = _INT64.max // factor
+    unfit = np.flatnonzero(((numbers > limit) | (numbers < -limit)) & ~nat)
+    result = numbers * factor
+    result[nat] = _INT64.min
+    message = f"a value in {from_unit} is beyond what 64 bits hold in {unit}"
+    stored = result.astype(f"i{target.dtype.itemsize}", copy=False).view(target.dtype)
+    return CastValues(stored, unfit if len(unfit) else None, message)
+
+
+# --- decimals and bytes ----------------------------------------------------------------------------------------------
+
+
+def _decimals(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    """Cast integers or decimals to decimals of as many digits after the point, or more."""
+    factor = 10 ** (target.type.scale - source.type.scale)
+    unscaled, limit = _unscaled(values), _INT64.max // factor
+    if unscaled.dtype.kind != "O" and len(unscaled) and not (unscaled.min() >= -limit and unscaled.max() <= limit):
+        unscaled = unscaled.astype(object)
+    if len(unscaled):
+        unscaled = unscaled * factor
+    if target.dtype is None:
+        bounds = (int(unscaled.min()), int(unscaled.max())) if len(unscaled) else ()
+        width = max((number.bit_length() // 8 + 1 for number in bounds), default=1)
+        return CastValues(binary_from_fixed_size(_big_endian(unscaled, width), width))
+    width, unfit = target.dtype.itemsize, None
+    if unscaled.dtype.kind == "O" or width < 8:
+        outside = (unscaled < -(1 << (8 * width - 1))) | (unscaled >= 1 << (8 * width - 1))
+        if outside.any():
+            unfit = np.flatnonzero(outside)
+            unscaled = np.where(outside, 0, unscaled)
+    is_integer = target.dtype.kind == "i"
+    stored = unscaled.astype(target.dtype) if is_integer else _big_endian(unscaled, width).view(target.dtype)
+    return CastValues(stored, unfit, f"a decimal has too many digits for {target.type.precision}")
+
+
+def _unscaled(values: LeafValues) -> np.ndarray:
+    """Return integers, or the unscaled values of decimals, as int64 if all fit, else as objects."""
+    if isinstance(values, BinaryArray):
+        integers = binary_to_integers(values)
+        return integers if isinstance(integers, np.ndarray) else np.array(integers, object)
+    if values.dtype.kind == "V":
+        small = fixed_to_int64(values)
+        if small is not None:
+            return small
+        return np.array([int.from_bytes(item, "big", signed=True) for item in values.tolist()], object)
+    is_large = values.dtype == np.uint64 and len(values) and values.max() > _INT64.max
+    return values.astype(object if is_large else np.int64)
+
+
+def _big_endian(unscaled: np.ndarray, width: int) -> np.ndarray:
+    """Return integers as the bytes of big-endian two's complement items."""
+    if unscaled.dtype.kind == "O":
+        return np.frombuffer(b"".join(number.to_bytes(width, "big", signed=True) for number in unscaled), np.uint8)
+    octets = np.empty((len(unscaled), width), np.uint8)
+    octets[:] = (unscaled >> 63).astype(np.uint8)[:, None]
+    kept = min(width, 8)
+    octets[:, width - kept :] = unscaled.astype(">i8").view(np.uint8).reshape(-1, 8)[:, 8 - kept :]
+    return octets.reshape(-1)
+
+
+def _bytes(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    assert isinstance(values, np.ndarray)
+    width = values.dtype.itemsize
+    return CastValues(binary_from_fixed_size(np.ascontiguousarray(values).view(np.uint8), width))
+
+
+_CASTS: dict[tuple[str, str], Callable[[LeafValues, OutputType, OutputType], CastValues]] = {
+    ("int", "int"): _numbers,
+    ("int", "float"): _numbers,
+    ("float", "float"): _numbers,
+    ("int", "decimal"): _decimals,
+    ("decimal", "decimal"): _decimals,
+    ("date", "date"): _moments,
+    ("date", "timestamp"): _moments,
+    ("time", "time"): _moments,
+    ("timestamp", "timestamp"): _moments,
+    ("duration", "duration"): _moments,
+    ("fixed_size_binary", "binary"): _bytes,
+}
