@@ -11,7 +11,7 @@ import numpy as np
 from numparq.column.jobs.byte_array_sink import ByteArraySink
 from numparq.column.jobs.codes_sink import CodesSink
 from numparq.column.jobs.task import DecodeTask
-from numparq.column.read.chunk_table import ChunkTables, chunk_template
+from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.dictionary import EMPTY_DICTIONARY
 from numparq.column.read.page_sources import ScannedPages
@@ -109,7 +109,7 @@ def decode_dictionary(
 
     `place` is the column's position in `tables`.
     """
-    table = tables.chunk_table(chunk_template([leaf], [_TARGET]), np.array([place]), RowSlices.single(row_group, 0, 0))
+    table = tables.chunk_table([place], [_TARGET], RowSlices.single(row_group, 0, 0))
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with WorkerPool(1) as crew:
         context = ReadContext(ModuleReader(BytesSource(memoryview(data))), [leaf.name], crew, True)  # type: ignore[arg-type]

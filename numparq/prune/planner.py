@@ -28,7 +28,7 @@ from .match import containers_match
 from .page_headers import read_encodings
 from .statistics import PruningStatistics, row_group_statistics
 
-__all__ = ["ReadPlanner", "RowGroupMatches"]
+__all__ = ["ReadPlanner"]
 
 _PAGE_STATISTICS = "page_statistics"  # kind of a key in the file's entry, with filter leaves and row groups
 _ENTRY_BYTES = 1 << 8  # of such a value, besides its arrays
@@ -39,13 +39,6 @@ _FEW_RANGES = 8  # row ranges of a row group whose pages are found by their head
 _FEW_PAGES = 4  # whose headers are read to leave out a dictionary page
 _LARGE_DICTIONARY = 64 << 10
 _ordinal_of, _rows_of = attrgetter("ordinal"), attrgetter("rows")
-
-
-class RowGroupMatches(NamedTuple):
-    """Ordinals of the row groups that may match a predicate by statistics, and of those whose rows all match."""
-
-    candidates: list[int]
-    fully_matched: set[int]
 
 
 class _PageStatistics(NamedTuple):
@@ -159,15 +152,18 @@ class ReadPlanner:
 
     # --- with predicates ---------------------------------------------------------------------------------------------
 
-    def match_row_groups(self, row_groups: Sequence[int], bound: Expression) -> RowGroupMatches:
-        """Match row groups, each named once, against a bound expression by statistics; nothing is fetched."""
+    def match_row_groups(self, row_groups: Sequence[int], bound: Expression) -> tuple[list[int], set[int]]:
+        """Return the row groups that may match a bound expression by statistics, and those whose rows all match.
+
+        Each row group is named once. Nothing is fetched.
+        """
         if isinstance(bound, Constant):
-            return RowGroupMatches([*row_groups], {*row_groups}) if bound.value else RowGroupMatches([], set())
+            return ([*row_groups], {*row_groups}) if bound.value else ([], set())
         statistics: dict[int, PruningStatistics] = {}
         for leaf in filter_leaves(bound):
             statistics[leaf.index] = row_group_statistics(self._file, leaf, row_groups)
         may, must = containers_match(bound, statistics, len(row_groups))
-        return RowGroupMatches([*compress(row_groups, may.tolist())], {*compress(row_groups, must.tolist())})
+        return [*compress(row_groups, may.tolist())], {*compress(row_groups, must.tolist())}
 
     def prune(self, plan: PlanBuilder, bound: Expression) -> set[int]:
         """Prune a plan by row group statistics, Bloom filters, column indexes and dictionaries, in this order.
@@ -182,10 +178,9 @@ class ReadPlanner:
         fully_matched: set[int] | None = None
         for part in conjuncts(bound):
             left = [*map(_ordinal_of, plan.left)]
-            matches = self.match_row_groups(left, part)
-            pruned = {*left}.difference(matches.candidates)
-            plan.narrow(dict.fromkeys(pruned, _NO_ROWS), "statistics", partial(describe, part))
-            fully_matched = matches.fully_matched if fully_matched is None else fully_matched & matches.fully_matched
+            candidates, all_match = self.match_row_groups(left, part)
+            plan.narrow(dict.fromkeys({*left}.difference(candidates), _NO_ROWS), "statistics", partial(describe, part))
+            fully_matched = all_match if fully_matched is None else fully_matched & all_match
         self.prune_by_indexes(plan, bound, fully_matched or set())
         return fully_matched or set()
 

@@ -114,24 +114,6 @@ def _match_strings(step: Expression, leaf: Leaf, is_projected: bool, strings: Bi
     return _MatchedStrings(answers, take_binary(strings, ValueIndices.from_mask(answers.view(np.uint8))))
 
 
-class FilterMatches(NamedTuple):
-    """Rows that match a predicate.
-
-    Attributes
-    ----------
-    answers : numpy.ndarray
-        bool, one item a row.
-    values : dict of int to ColumnVector
-        The columns' values in all rows, by leaf ordinal; views of this thread's scratch, valid until it decodes again.
-    matched : dict of int to CachedBinary
-        In place of them, the strings that match of the one column, if it is projected: by its position.
-    """
-
-    answers: np.ndarray
-    values: dict[int, ColumnVector]
-    matched: dict[int, CachedBinary]
-
-
 class FilterColumns:
     """Decoder of the filter columns; `leaves` are all columns read."""
 
@@ -142,11 +124,21 @@ class FilterColumns:
 
     def match(
         self, step: Expression, selections: list[RowSelection], positions: Sequence[int], num_projected: int
-    ) -> FilterMatches:
+    ) -> tuple[np.ndarray, dict[int, ColumnVector], dict[int, CachedBinary]]:
         """Return which rows match a predicate of the columns at `positions`, and their values.
 
         Several selections, whose output rows follow one another, need flat columns. The first `num_projected` leaves
         are projected.
+
+        Returns
+        -------
+        answers : numpy.ndarray
+            bool, one item a row.
+        values : dict of int to ColumnVector
+            The columns' values in all rows, by leaf ordinal; views of this thread's scratch, valid until it decodes
+            again.
+        matched : dict of int to CachedBinary
+            In place of them, the strings that match of the one column, if it is projected: by its position.
         """
         first, match = positions[0], None
         leaf = self._leaves[first]
@@ -157,13 +149,13 @@ class FilterColumns:
         if pieces and isinstance(pieces[0], _MatchedStrings):
             answers = np.concatenate([piece.answers for piece in pieces])
             if first >= num_projected:
-                return FilterMatches(answers, {}, {})
-            return FilterMatches(answers, {}, {first: CachedBinary(concat_pieces([piece.strings for piece in pieces]))})
+                return answers, {}, {}
+            return answers, {}, {first: CachedBinary(concat_pieces([piece.strings for piece in pieces]))}
         values = {}
         for place, column in found.items():
             values[self._leaves[place].index] = column_vector(self._leaves[place], column)
         last = selections[-1]
-        return FilterMatches(evaluate(step, values, last.out + last.row_ranges.count), values, {})
+        return evaluate(step, values, last.out + last.row_ranges.count), values, {}
 
     def decode(self, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int]) -> dict[int, ColumnVector]:
         """Decode rows (at least one) of the columns at `positions`; return vectors by leaf ordinal.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -160,7 +161,7 @@ class RowFilter:
         With `allow_mask` the last conjunct may return the mask of a single row group.
         """
         rows, mask = [*map(_rows_of, groups)], None
-        cached: list[_Cache] = [{} for _ in groups]
+        cached: defaultdict[int, _Cache] = defaultdict(dict)  # by position in `groups`
         parts = conjuncts(bound) if type(bound) is And else [bound]
         for step in parts:
             if type(step) is Constant:
@@ -185,7 +186,8 @@ class RowFilter:
                 _narrow(rows, cached, decoded, answers)
             cached[0] |= matched
         filtered = []
-        for some, columns in zip(rows, cached, strict=True):
+        for number, some in enumerate(rows):
+            columns = cached[number]
             for position, column in columns.items():
                 if isinstance(column, CachedBinary) and self._projected_types[position].storage != "dictionary":
                     columns[position] = column.shrink()
@@ -210,7 +212,7 @@ class RowFilter:
         return cacheable
 
 
-def _narrow(rows: list[RowRanges], cached: list[_Cache], decoded: _Cache, answers: np.ndarray) -> None:
+def _narrow(rows: list[RowRanges], cached: defaultdict[int, _Cache], decoded: _Cache, answers: np.ndarray) -> None:
     """Narrow the rows of each row group of a batch to those that match; take their values."""
     first = 0
     for number, some in enumerate(rows):

@@ -98,13 +98,10 @@ class RowSelectionBuilder:
 
         row_filter = RowFilter(context, self._tables, self._leaves, self._projected_types)
         filtered = row_filter.filter_row_groups(groups, narrow, prefetcher, limit)
-        matched = []
         for group in groups:
             rows = filtered[group.ordinal].rows if group.ordinal in filtered else _NO_ROWS
-            if rows.count:
-                matched.append(RowGroupPlan(group.ordinal, group.num_rows, rows, group.chunks))
+            plan.groups[group.ordinal] = RowGroupPlan(group.ordinal, group.num_rows, rows, group.chunks)
         projected = self._leaves[: len(self._projected_types)]
-        plan = PlanBuilder(self._tables.names, matched)
         planner.locate_pages(plan, projected)
         matched = plan.left
         planner.read_encodings(matched, projected)

@@ -98,11 +98,6 @@ class OutputType:
         on_inexact = self.on_inexact.replace_all(**changes) if self.on_inexact else None
         return replace(self, **changes, on_null=on_null, on_inexact=on_inexact)
 
-    @property
-    def fill_bits(self) -> int:
-        """`fill` as the low bytes of an int64, as kernels take it; 0 for items above 8 bytes."""
-        return int.from_bytes(self.fill, "little", signed=True) if len(self.fill) <= 8 else 0
-
 
 def cast_stored(values: np.ndarray, target: OutputType) -> np.ndarray:
     """Return integers or fixed-size items, as stored, in the dtype that kernels write for an output type."""

@@ -94,9 +94,8 @@ class PlannedFile:
     def fully_matched(self, expression, row_groups=None):
         """Return the row groups whose rows all match by statistics, of all or of some."""
         bound = bind(expression, self.file.schema)
-        return self.planner.match_row_groups(
-            [*self._all_rows] if row_groups is None else row_groups, bound
-        ).fully_matched
+        row_groups = [*self._all_rows] if row_groups is None else row_groups
+        return self.planner.match_row_groups(row_groups, bound)[1]
 
     def located(self, rows, *leaves):
         """Return the plan of some rows, with pages of all leaves, or of the first so many, and then more."""

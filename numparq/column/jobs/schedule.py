@@ -11,7 +11,7 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn
 from numparq.column.read import page_sources
-from numparq.column.read.chunk_table import ChunkTables, chunk_template
+from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.output import FixedOutput, fixed_output
 from numparq.column.read.page_sources import ScannedPages
@@ -103,8 +103,7 @@ class TaskScheduler:
                 stored.append(column)
         if not stored or not len(slices.table):
             return []
-        template = chunk_template([*map(self.leaves.__getitem__, stored)], [*map(types.__getitem__, stored)])
-        chunks = self.tables.chunk_table(template, np.array(stored, np.intp), slices)
+        chunks = self.tables.chunk_table(stored, map(types.__getitem__, stored), slices)
         if slices.selections is None:
             return self.build_slice_tasks(stored, chunks, slices)
         # Absolute: a relative import in a function calls Python code each time. Most reads select all rows.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +20,8 @@ from numparq.kernels.tables import (
     C_DICTIONARY_SIZE,
     C_END,
     C_FILL,
-    C_ITEM_SIZE,
     C_MAX_DEFINITION,
     C_MAX_RATIO,
-    C_NULLS,
     C_NUM_VALUES,
     C_OUT,
     C_QUIRKS,
@@ -41,7 +39,7 @@ from numparq.kernels.tables import (
 )
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.types.output_type import OutputType
-from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
+from numparq.util.bounded_cache import BoundedCache
 
 from .row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowSlices
 
@@ -56,27 +54,12 @@ MAX_CACHED_TABLES = 64
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
+TARGET_FIELDS = slice(C_CAST, C_FILL + 1)  # C_CAST, C_ITEM_SIZE, C_NULLS, C_FILL
 _NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_RAISE}
 
 
-def chunk_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np.ndarray:
-    """Build the part of a chunk table that all row groups share: types, casts, null handling.
-
-    Returns a read-only int64 array of shape (columns, CHUNK_FIELDS), cached if the columns are few.
-    """
-    return (
-        _cached_template(tuple(leaves), tuple(targets))
-        if len(leaves) <= MAX_CACHED_COLUMNS
-        else _build_template(leaves, targets)
-    )
-
-
-@fork_safe_lru_cache(256)
-def _cached_template(leaves: tuple[Leaf, ...], targets: tuple[OutputType, ...]) -> np.ndarray:
-    return _build_template(leaves, targets)
-
-
-def _build_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np.ndarray:
+def leaf_fields(leaves: Sequence[Leaf]) -> np.ndarray:
+    """Return a chunk table with the fields that leaves decide: int64 (leaves, CHUNK_FIELDS)."""
     table = np.zeros((len(leaves), CHUNK_FIELDS), np.int64)
     table[:, C_TYPE] = [leaf.physical for leaf in leaves]
     table[:, C_TYPE_LENGTH] = [_SIZES.get(leaf.physical, leaf.type_length or 0) for leaf in leaves]
@@ -84,16 +67,26 @@ def _build_template(leaves: Sequence[Leaf], targets: Sequence[OutputType]) -> np
     table[:, C_MAX_DEFINITION] = [
         max(leaf.max_definition_level, 2) if leaf.max_repetition_level else leaf.max_definition_level for leaf in leaves
     ]
-    table[:, C_CAST] = [CODES if target.storage == "dictionary" else target.conversion for target in targets]
-    table[:, C_ITEM_SIZE] = [0 if target.dtype is None else target.dtype.itemsize for target in targets]
-    table[:, C_NULLS] = [_NULLS[target.nulls] for target in targets]
-    table[:, C_FILL] = [target.fill_bits for target in targets]
     table[:, C_DICTIONARY_SIZE] = -1
-    for row, target in zip(table, targets, strict=True):
-        if target.storage == "dictionary":
-            row[C_NULLS], row[C_FILL] = NULLS_FILL, -1
-    table.flags.writeable = False
     return table
+
+
+def target_fields(targets: Iterable[OutputType]) -> np.ndarray:
+    """Return the fields that output types decide, those of `TARGET_FIELDS`: int64 (targets, 4)."""
+    rows = []
+    for target in targets:
+        size = 0 if target.dtype is None else target.dtype.itemsize
+        if target.storage == "dictionary":
+            rows.append((CODES, size, NULLS_FILL, -1))
+        else:
+            rows.append((target.conversion, size, _NULLS[target.nulls], _fill_bits(target.fill)))
+    return np.array(rows, np.int64)
+
+
+@lru_cache(maxsize=64)
+def _fill_bits(fill: bytes) -> int:
+    """Return `OutputType.fill` as the low bytes of an int64, as kernels take it; 0 for items above 8 bytes."""
+    return int.from_bytes(fill, "little", signed=True) if len(fill) <= 8 else 0
 
 
 class ChunkTables:
@@ -200,27 +193,34 @@ class ChunkTables:
                 group, column = np.argwhere(failed)[0].tolist()
                 raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
 
-    def chunk_table(self, template: np.ndarray, columns: np.ndarray, slices: RowSlices) -> np.ndarray:
+    @cached_property
+    def _leaf_fields(self) -> np.ndarray:
+        return leaf_fields(self._leaves)
+
+    def chunk_table(self, columns: Sequence[int], targets: Iterable[OutputType], slices: RowSlices) -> np.ndarray:
         """Build the chunk table of some columns (positions among those read) for row slices, slice by slice.
 
         C_OUT and C_VALIDITY hold the first output row, not yet a position in bytes.
         """
+        fields = target_fields(targets)
         if len(columns) * len(slices.table) <= MAX_CACHED_COLUMNS:
             groups = slices.table[:, SLICE_GROUP].tolist()
-            key = tuple(groups), columns.tobytes(), template.tobytes()
+            key = *groups, -1, *columns, fields.tobytes()
             known: np.ndarray | None = self._cache.get(key)
             if known is None:
-                known = self._cache.get_or_make(key, lambda: self._build_table(template, columns, groups))
+                known = self._cache.get_or_make(key, lambda: self._build_table(columns, fields, groups))
             table = known.copy()
         else:
-            table = self._build_table(template, columns, slices.row_groups)
+            table = self._build_table(columns, fields, slices.row_groups)
         rows = slices.table if len(slices.table) == 1 else slices.table.repeat(len(columns), axis=0)
         table[:, C_ROW_START], table[:, C_ROW_STOP] = rows[:, SLICE_START], rows[:, SLICE_STOP]
         table[:, C_OUT] = table[:, C_VALIDITY] = rows[:, SLICE_OUT]
         return table
 
-    def _build_table(self, template: np.ndarray, columns: np.ndarray, row_groups: Sequence[int]) -> np.ndarray:
-        table = template[None].repeat(len(row_groups), axis=0).reshape(-1, CHUNK_FIELDS)
+    def _build_table(self, columns: Sequence[int], fields: np.ndarray, row_groups: Sequence[int]) -> np.ndarray:
+        of_column = self._leaf_fields.take(columns, axis=0)
+        of_column[:, TARGET_FIELDS] = fields
+        table = of_column[None].repeat(len(row_groups), axis=0).reshape(-1, CHUNK_FIELDS)
         places = np.array([*map(self._position.__getitem__, row_groups)], np.intp)[:, None]
         starts, ends = self._bounds((places, columns))
         table[:, C_START], table[:, C_END] = starts.reshape(-1), ends.reshape(-1)

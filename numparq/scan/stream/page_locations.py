@@ -8,7 +8,7 @@ from contextlib import closing
 import numpy as np
 
 from numparq.column.jobs.task import DecodeTask
-from numparq.column.read.chunk_table import ChunkTables, chunk_template
+from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.page_sources import ScannedPages, data_page_positions
 from numparq.column.read.pages import ChunkFailure
@@ -61,7 +61,7 @@ class PageLocator:
         self._quirks = page_quirks(file.footer.created_by)
         self._verify_crc = verify_crc and self._quirks.has_checksums
         self._leaves = leaves
-        self._common = chunk_template(leaves, output_types)
+        self._output_types = output_types
         self._places = IndexLocations.for_file(file)
         self._indexes = PageIndexReader(file, leaves, self._places)
 
@@ -94,8 +94,8 @@ class PageLocator:
 
     def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
         """Locate a chunk's pages by their headers; None if pages cannot be read without those before them."""
-        columns = np.array([place])
-        table = tables.chunk_table(self._common[columns], columns, RowSlices.single(row_group, 0, chunk.num_rows))
+        slices = RowSlices.single(row_group, 0, chunk.num_rows)
+        table = tables.chunk_table([place], [self._output_types[place]], slices)
         if table[0, C_QUIRKS] & PREFIX_CARRYOVER:
             return None
         leaf = self._leaves[place]
