@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import NamedTuple
@@ -54,6 +54,8 @@ class Leaf:
         0, then for each enclosing list, outermost first, the lowest definition level at which it has an element.
     rebase : Rebase or None
         Conversion of its values from Spark's legacy calendar.
+    is_nested : bool
+        Whether it belongs to a nested column: one that is a group or repeated.
     """
 
     index: int
@@ -68,14 +70,13 @@ class Leaf:
     element: int = -1
     element_levels: tuple[int, ...] = (0,)
     rebase: Rebase | None = None
+    is_nested: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_nested", len(self.path) > 1 or self.max_repetition_level > 0)
 
     def __hash__(self) -> int:
         return hash((self.index, self.path))  # cheap, and distinct for nearly all leaf columns
-
-    @property
-    def is_nested(self) -> bool:
-        """Whether it belongs to a nested column: one that is a group or repeated."""
-        return len(self.path) > 1 or self.max_repetition_level > 0
 
     @property
     def name(self) -> str:

@@ -167,24 +167,25 @@ class ChunkPages:
         first = bisect_right(self.row_stops, start)
         return first, max(bisect_left(self.first_rows, stop), first)
 
-    def page_table_in_range(self, start: int, stop: int) -> np.ndarray:
-        """Return the rows of `page_table` for pages with a row in [start, stop), a dictionary page first if needed."""
+    def page_table_of(self, selected: RowRanges) -> np.ndarray:
+        """Return the rows of `page_table` for pages with selected rows, a dictionary page first if needed."""
         located = self.page_table if self._located is None else self._located
-        first = bisect_right(self.row_stops, start)
-        last = max(bisect_left(self.locations[:, PAGE_ROW], stop), first)
-        pages = slice(first, last)
-        if len(located) == len(self.locations) or not self._is_dictionary_needed(pages):
-            return located[len(located) - len(self.locations) :][pages]
-        return located[np.concatenate([[0], np.arange(first + 1, last + 1)])] if last > first else located[:0]
-
-    def page_table_of(self, pages: np.ndarray) -> np.ndarray:
-        """Return the rows of `page_table` for pages (ascending ordinals), a dictionary page first if needed."""
-        located = self.page_table
-        first = len(located) - len(self.locations)
-        rows = pages + first
-        if first and len(pages) and self._is_dictionary_needed(pages):
+        first_page = len(located) - len(self.locations)  # 1 behind a dictionary page
+        if len(selected.bounds) == 1:
+            start, stop = selected.bounds[0].tolist()
+            first = bisect_right(self.row_stops, start)
+            last = max(bisect_left(self.locations[:, PAGE_ROW], stop), first)
+            if not first_page or not self._is_dictionary_needed(slice(first, last)):
+                beside: np.ndarray = located[first + first_page : last + first_page]
+                return beside
+            pages = np.arange(first, last)
+        else:
+            pages = self.pages_with_rows(selected)
+        rows = pages + first_page
+        if first_page and len(pages) and self._is_dictionary_needed(pages):
             rows = np.concatenate([[0], rows])
-        return located.take(rows, axis=0)
+        taken: np.ndarray = located.take(rows, axis=0)
+        return taken
 
     def _is_dictionary_needed(self, pages: np.ndarray | slice) -> bool:
         """Whether one of the pages holds dictionary indices, or may."""

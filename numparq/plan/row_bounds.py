@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from numparq.kernels import predicate_kernels
-
 MAX_ROW = np.iinfo(np.int64).max
 
 
@@ -26,16 +24,6 @@ def from_pairs(ranges: Iterable[tuple[int, int]] | np.ndarray) -> np.ndarray:
     if np.count_nonzero((bounds[:, 0] < 0) | (bounds[:, 0] > bounds[:, 1])):
         raise ValueError("a row range begins below 0, or ends before it begins")
     return bounds
-
-
-def from_mask(mask: np.ndarray) -> np.ndarray:
-    """Return the bounds of the rows where a mask (bool) is True."""
-    if mask.ndim != 1:
-        raise ValueError(f"a row mask must have one dimension, not {mask.ndim}")
-    mask = np.ascontiguousarray(mask).view(np.uint8)
-    bounds = np.empty(len(mask) + 2, np.int64)
-    count = predicate_kernels.mask_to_ranges(mask, len(mask), bounds)
-    return bounds[: 2 * count].reshape(-1, 2).copy()
 
 
 def from_indices(rows: np.ndarray) -> np.ndarray:

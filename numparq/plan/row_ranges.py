@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numparq.kernels import predicate_kernels
+
 from . import row_bounds
 
 if TYPE_CHECKING:
@@ -154,7 +156,13 @@ class RowRanges:
         ValueError
             When the mask does not have exactly one dimension.
         """
-        return cls._from_bounds(row_bounds.from_mask(np.asarray(mask, np.bool_)))
+        answers = np.asarray(mask, np.bool_)
+        if answers.ndim != 1:
+            raise ValueError(f"a row mask must have one dimension, not {answers.ndim}")
+        answers = np.ascontiguousarray(answers).view(np.uint8)
+        bounds = np.empty(len(answers) + 2, np.int64)
+        count = predicate_kernels.mask_to_ranges(answers, len(answers), bounds)
+        return cls._from_bounds(bounds[: 2 * count].reshape(-1, 2).copy())
 
     @classmethod
     def from_indices(cls, rows: ArrayLike) -> RowRanges:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import compress, product
 from operator import and_, attrgetter
@@ -133,7 +133,7 @@ class ReadPlanner:
                 located[group.ordinal, position] = pages
         return located
 
-    def read_encodings(self, groups: Iterable[RowGroupPlan], leaves: Sequence[Leaf]) -> None:
+    def read_encodings(self, plan: PlanBuilder, leaves: Sequence[Leaf]) -> None:
         """Read which pages with selected rows need the dictionary page, where that is large and those are few.
 
         A header is read sooner than a dictionary page. Not done for a remote file: each header would be a request.
@@ -141,7 +141,9 @@ class ReadPlanner:
         reader = self._file.reader
         if reader.source.is_remote:
             return
-        for group in groups:
+        for group in plan.groups.values():
+            if not group.rows.count:
+                continue
             for leaf in leaves:
                 chunk = group.chunks[self._position_of[leaf.index]]
                 if not chunk.is_indexed or chunk.locations[0, PAGE_OFFSET] - chunk.start < _LARGE_DICTIONARY:

@@ -187,7 +187,7 @@ class FileReader:
             progress=self._progress,
             file=self.file if self.file.multi_file_source is None else None,
         )
-        self._prefetcher = ScanPrefetcher(self.context, self.file)
+        self._prefetcher = ScanPrefetcher(self.context, self.file) if self.file.source.is_remote else None
 
     def _num_chunk_bytes(self) -> int:
         """Return the bytes of all column chunks in the row groups read."""
@@ -199,15 +199,13 @@ class FileReader:
         """Drop what was prefetched, and count the file as read."""
         if self._progress is not None:
             self._progress.finish()
-        if self._prefetcher.is_remote:
+        if self._prefetcher is not None:
             self._prefetcher.close()
 
     def select(self, limit: int | None = None) -> None:
         """Set `selections` to the rows to decode, at most `limit` of those that satisfy the predicate."""
         slices, predicate = self._slices, self.predicate
         try:
-            if predicate is not None:
-                self.file.check_unchanged()
             if self.policy.select is not None:
                 self.selections = self.policy.select(self, self.output_types, limit)
                 return
@@ -229,6 +227,7 @@ class FileReader:
             )
         except ParquetError as error:
             self.locate(error)
+            self.file.check_unchanged()
             raise
 
     def decode(self, memory: ReplaceableMemory, positions: Collection[int], first: int = 0) -> list[DecodedColumn]:
@@ -240,11 +239,10 @@ class FileReader:
             positions = [at for at in positions if memory.targets[at].entry_type is not None]
         slices = self.selections.move(first) if first else self.selections
         try:
-            if self.predicate is None:
-                self.file.check_unchanged()
             # The policy's scheduler and chunk tables are of one kind.
             scheduler = self.policy.scheduler(self.context, self.chunk_tables, self.leaves, memory)  # type: ignore[arg-type]
-            rounds = self._prefetched_rounds(slices) if self._prefetcher.is_remote else partial(iter, [slices])
+            prefetcher = self._prefetcher
+            rounds = self._prefetched_rounds(prefetcher, slices) if prefetcher else partial(iter, [slices])
             columns = decode_columns(scheduler, memory, rounds, positions)
             for at, column in columns.items():
                 leaf = self.leaves[at]
@@ -253,10 +251,10 @@ class FileReader:
                         _rebase(leaf, column, memory.targets[at], slice(first, first + self.num_rows))
                 if memory.targets[at].nested:
                     self._add_file_to_levels(column)
-            if self.predicate is not None:  # page tables of an earlier read may have selected the rows
-                self.file.check_unchanged()
+            self.file.check_unchanged()
         except ParquetError as error:
             self.locate(error)
+            self.file.check_unchanged()
             raise
         for at in range(len(self.leaves)):
             if at not in columns:
@@ -271,16 +269,14 @@ class FileReader:
             elif isinstance(array, NestedLeaf):
                 array.file = self.file.source.name
 
-    def _prefetched_rounds(self, slices: RowSlices) -> Callable[[], Iterable[RowSlices]]:
+    def _prefetched_rounds(self, prefetcher: ScanPrefetcher, slices: RowSlices) -> Callable[[], Iterable[RowSlices]]:
         """Return an iterator factory of the rows decoded together: one selection after the other, as it is fetched."""
         columns = range(len(self.leaves))
 
         def rounds() -> Iterator[RowSlices]:
-            self._prefetcher.schedule(
-                [selection_byte_ranges(part, self.chunk_tables, columns) for part in slices.parts]
-            )
+            prefetcher.schedule([selection_byte_ranges(part, self.chunk_tables, columns) for part in slices.parts])
             for at in range(len(slices)):
-                with self._prefetcher.batch(at):
+                with prefetcher.batch(at):
                     yield slices[at : at + 1]
 
         return rounds

@@ -174,11 +174,15 @@ class FilterColumns:
         last = selections[-1]
         num_rows = last.out + last.row_ranges.count
         memory = FilterBuffers(self._leaves, num_rows, self._context.local.get())
-        for place in positions:
-            is_coded = len(selections) == 1  # several dictionaries would have to become one
-            target = self._output_type(place, last.row_group) if is_coded else plain_output_type(self._leaves[place])
-            memory.reallocate(place, target)
         context, tables, leaves = self._context, self._tables, self._leaves
+        for place in positions:
+            target = stored_output_type(leaves[place])
+            # Several dictionaries would have to become one.
+            if target.storage == "dictionary" and (
+                len(selections) > 1 or not tables.has_dictionary(place, last.row_group)
+            ):
+                target = plain_output_type(leaves[place])
+            memory.reallocate(place, target)
         if len(selections) == 1 and num_rows == last.chunk_pages[0].num_rows:
             selected = RowSlices.single(last.row_group, 0, num_rows)
         else:
@@ -186,13 +190,6 @@ class FilterColumns:
         scheduler = TaskScheduler(context, tables, leaves, memory)
         scheduler.match, scheduler.splits_arrays = match, False
         return decode_columns(scheduler, memory, partial(iter, [selected]), positions)
-
-    def _output_type(self, position: int, row_group: int) -> OutputType:
-        """Return a column's output type: dictionary codes only if the column chunk has a dictionary."""
-        leaf = self._leaves[position]
-        target = stored_output_type(leaf)
-        has_codes = target.storage == "dictionary" and self._tables.has_dictionary(position, row_group)
-        return target if has_codes or target.storage != "dictionary" else plain_output_type(leaf)
 
 
 def column_vector(leaf: Leaf, buffer: DecodedColumn) -> ColumnVector:

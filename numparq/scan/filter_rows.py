@@ -104,7 +104,7 @@ class RowFilter:
         self,
         groups: Sequence[RowGroupPlan],
         narrow: Callable[[RowGroupPlan], tuple[RowGroupPlan, Expression]],
-        prefetcher: ScanPrefetcher,
+        prefetcher: ScanPrefetcher | None,
         limit: int | None = None,
     ) -> dict[int, FilteredRows]:
         """Filter planned row groups; return rows by row group ordinal.
@@ -115,7 +115,7 @@ class RowFilter:
 
         def work(turn: int, batch: Sequence[RowGroupPlan]) -> None:
             try:
-                if prefetcher.is_remote:
+                if prefetcher is not None:
                     with prefetcher.batch(turn):
                         self._filter_narrowed([*map(narrow, batch)], limit is None, filtered)
                 else:
@@ -127,7 +127,7 @@ class RowFilter:
                 for group in batch:  # the first that fails raises its own error
                     work(turn, [group])
 
-        is_batched = limit is None and not prefetcher.is_remote
+        is_batched = limit is None and prefetcher is None
         batches = _small_batches(groups) if is_batched and len(groups) > 1 else [*zip(groups)]
         tasks = [*map(partial, repeat(work), count(), batches)]
         size = len(tasks) if limit is None else self._context.pool.threads  # with a limit, one for each thread at once

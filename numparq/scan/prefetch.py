@@ -29,14 +29,13 @@ SMALL_READ_GAP = 64 << 10
 
 
 class ScanPrefetcher:
-    """Prefetcher of a scan: replaces the context's reader by one with the bytes. Does nothing for local files."""
+    """Prefetcher of a scan: replaces the context's reader by one with the bytes."""
 
     def __init__(self, context: ReadContext, file: OpenFile) -> None:
         self._context = context
         self._reader = context.reader
         self._file = file
         self._fetched: PrefetchedSource | None = None
-        self.is_remote = context.reader.source.is_remote
         self._has_all = False
 
     @property
@@ -54,7 +53,7 @@ class ScanPrefetcher:
 
     def schedule(self, batches: Sequence[np.ndarray]) -> None:
         """Schedule batches of byte ranges, each int64 (n, 2), fetched in the order in which `batch` names them."""
-        if self.is_remote and not self._has_all:
+        if not self._has_all:
             self._replace(batches, self._file.coalescing)
 
     @contextmanager

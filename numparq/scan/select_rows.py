@@ -30,7 +30,7 @@ __all__ = ["RowSelectionBuilder"]
 
 _TRUE = Constant(True)
 _NO_ROWS = RowRanges()
-_row_group_of, _ordinal_of = attrgetter("row_group"), attrgetter("ordinal")
+_row_group_of = attrgetter("row_group")
 
 
 class RowSelectionBuilder:
@@ -64,17 +64,21 @@ class RowSelectionBuilder:
         return plan.build()
 
     def select(
-        self, slices: Sequence[RowSlice], context: ReadContext, prefetcher: ScanPrefetcher, limit: int | None = None
+        self,
+        slices: Sequence[RowSlice],
+        context: ReadContext,
+        prefetcher: ScanPrefetcher | None,
+        limit: int | None = None,
     ) -> list[RowSelection]:
         """Return row selections in the order of `slices`: pruned, filtered, and at most `limit` rows.
 
-        A row group may appear in `slices` more than once. `prefetcher` prefetches the pages.
+        A row group may appear in `slices` more than once. `prefetcher` fetches the pages of a remote file.
         """
         planner, predicate = self._planner, self._predicate
         if predicate is None:
             plan = planner.plan_rows(_row_ranges(slices))
             planner.locate_pages(plan, self._leaves)
-            return _to_selections(plan.left, slices, {}, limit)
+            return _to_selections(plan, slices, {}, limit)
         bound, is_static, fully_matched = predicate.current(), not predicate.has_runtime_filters, set[int]()
         if bound is not None:  # plan only row groups that statistics do not prune
             row_groups = [*dict.fromkeys(map(_row_group_of, slices))]
@@ -85,9 +89,9 @@ class RowSelectionBuilder:
         if bound is not None:
             planner.prune_by_indexes(plan, bound, fully_matched)
         groups = plan.left
-        if prefetcher.is_remote:
+        if prefetcher is not None:
             self._prefetch(groups, prefetcher, predicate.leaves, fully_matched)
-        planner.read_encodings(groups, predicate.leaves)
+        planner.read_encodings(plan, predicate.leaves)
 
         def narrow(group: RowGroupPlan) -> tuple[RowGroupPlan, Expression]:
             """Return what is left of a row group at its turn, and its predicate."""
@@ -103,9 +107,8 @@ class RowSelectionBuilder:
             plan.groups[group.ordinal] = RowGroupPlan(group.ordinal, group.num_rows, rows, group.chunks)
         projected = self._leaves[: len(self._projected_types)]
         planner.locate_pages(plan, projected)
-        matched = plan.left
-        planner.read_encodings(matched, projected)
-        return _to_selections(matched, slices, filtered, limit)
+        planner.read_encodings(plan, projected)
+        return _to_selections(plan, slices, filtered, limit)
 
     def _prefetch(
         self,
@@ -151,14 +154,14 @@ def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
 
 
 def _to_selections(
-    left: Sequence[RowGroupPlan], slices: Sequence[RowSlice], filtered: Mapping[int, FilteredRows], limit: int | None
+    plan: PlanBuilder, slices: Sequence[RowSlice], filtered: Mapping[int, FilteredRows], limit: int | None
 ) -> list[RowSelection]:
     """Return the remaining rows in the order of the slices, at most `limit`."""
     selections: list[RowSelection] = []
-    out, groups = 0, dict(zip(map(_ordinal_of, left), left, strict=True))
+    out = 0
     for part in slices:
-        group = groups.get(part.row_group)
-        if group is None:
+        group = plan.groups[part.row_group]
+        if not group.rows.count:
             continue
         some = (
             filtered[part.row_group] if part.row_group in filtered else FilteredRows(group.rows, group.rows.count, {})

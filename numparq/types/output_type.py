@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ import numpy as np
 from numparq.format.arrow_type import ArrowType
 from numparq.kernels.enums import INT64
 from numparq.kernels.status import INEXACT, NULL_FOUND, check_status
-from numparq.kernels.tables import COPY, DAYS_MS, NARROW
+from numparq.kernels.tables import CODES, COPY, DAYS_MS, NARROW, NULLS_FILL, NULLS_MASK, NULLS_RAISE
 
 UTF8_KINDS = ("utf8", "large_utf8", "utf8_view")
 BINARY_KINDS = ("binary", "large_binary", "binary_view")
+_NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_RAISE}
 
 
 def int_dtype(arrow_type: ArrowType) -> np.dtype:
@@ -64,6 +65,8 @@ class OutputType:
         dictionary is the smaller part.
     on_null, on_inexact : OutputType or None
         Fallback after the kernel status NULL_FOUND or INEXACT.
+    chunk_fields : tuple of int
+        C_CAST, C_ITEM_SIZE, C_NULLS and C_FILL of its column chunks; C_FILL is 0 for items above 8 bytes.
     """
 
     storage: str
@@ -86,6 +89,15 @@ class OutputType:
     keep_codes: bool = False
     on_null: OutputType | None = None
     on_inexact: OutputType | None = None
+    chunk_fields: tuple[int, int, int, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        size = 0 if self.dtype is None else self.dtype.itemsize
+        fill = int.from_bytes(self.fill, "little", signed=True) if len(self.fill) <= 8 else 0
+        fields = self.conversion, size, _NULLS[self.nulls], fill
+        if self.storage == "dictionary":
+            fields = CODES, size, NULLS_FILL, -1
+        object.__setattr__(self, "chunk_fields", fields)
 
     def __hash__(self) -> int:
         return hash((self.storage, self.array_kind, self.physical, self.conversion))  # cheap, and distinct for most

@@ -12,15 +12,15 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 CEILINGS = {
-    "column": 142,
-    "all columns": 278,
-    "filter": 320,
-    "range": 367,
-    "isin": 431,
-    "look-up": 442,
-    "row range": 224,
-    "200 row groups": 156,
-    "100 small files": 4258,
+    "column": 138,
+    "all columns": 270,
+    "filter": 300,
+    "range": 347,
+    "isin": 406,
+    "look-up": 416,
+    "row range": 217,
+    "200 row groups": 152,
+    "100 small files": 4178,
 }
 
 

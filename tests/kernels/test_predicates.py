@@ -13,8 +13,8 @@ from numparq.expr.like import ANY_CHARACTER, LikePattern
 from numparq.expr.matchers import byte_strings, ints, vectors
 from numparq.expr.matchers.byte_strings import BytesMatcher, ByteStrings, LikeMatcher
 from numparq.expr.matchers.ints import IntMatcher
-from numparq.expr.matchers.vectors import AND, OR, STORE, RowMask
-from numparq.plan import row_bounds
+from numparq.expr.matchers.vectors import AND, OR, STORE, ColumnVector, RowMask
+from numparq.plan import row_ranges
 from numparq.plan.row_ranges import RowRanges
 from support.kernels.engines import ENGINES
 from support.kernels.guarded_buffers import GuardedBuffer
@@ -28,7 +28,7 @@ HOWS = st.sampled_from([STORE, AND, OR])
 def engine(request):
     """Run each test with one engine, whatever Hypothesis draws."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (byte_strings, evaluate, vectors, ints, row_bounds):
+        for module in (byte_strings, evaluate, vectors, ints, row_ranges):
             patch.setattr(module, "predicate_kernels", request.param)
         yield request.param
 
@@ -85,7 +85,7 @@ def test_match_integers(bits, dtype, data):
     size = 8 * np.dtype(dtype).itemsize
     stored = [((key % (1 << bits)) + (noise << bits)) % (1 << size) for key in keys]
     rows = Rows(data, len(keys))
-    IntMatcher(ranges, bits).match(np.array(stored, f"u{size // 8}").view(dtype), rows.into)
+    IntMatcher(ranges, bits).match(ColumnVector(np.array(stored, f"u{size // 8}").view(dtype)), rows.into)
     rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
@@ -100,7 +100,7 @@ def test_match_floats(width, data):
     keys = data.draw(st.lists(st.integers(low, high) | st.integers(-3, 3), max_size=9), "keys")
     stored = np.array([key if key >= 0 else key ^ high for key in keys], f"i{width}").astype(f"i{max(width, 4)}")
     rows = Rows(data, len(keys))
-    IntMatcher(ranges, bits, fold=True).match(stored, rows.into)
+    IntMatcher(ranges, bits, fold=True).match(ColumnVector(stored), rows.into)
     rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
@@ -112,7 +112,9 @@ def test_match_thousands_of_key_ranges(engine, size, gap):
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
     keys = np.concatenate([starts, starts - 1, starts + size - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
     out = GuardedBuffer(rng, len(keys))
-    IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64).match(keys, RowMask(out.array))
+    IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64).match(
+        ColumnVector(keys), RowMask(out.array)
+    )
     out.check()
     before = np.searchsorted(starts, keys, "right") - 1
     assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
@@ -140,7 +142,8 @@ def test_edges_nulls_and_masks_of_every_int_kernel(way, dtype):
         for how in (STORE, AND, OR):
             out = np.array(before, np.uint8)
             numbers.match(
-                np.array(keys, dtype), RowMask(out, how, None if valid is None else np.array(valid, np.uint8))
+                ColumnVector(np.array(keys, dtype)),
+                RowMask(out, how, None if valid is None else np.array(valid, np.uint8)),
             )
             rows = zip(before, inside, valid or [1] * len(keys), strict=True)
             assert out.tolist() == [oracle.combine_mask(one, found, there != 0, how) for one, found, there in rows]

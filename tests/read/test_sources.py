@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from numparq import Dataset, InvalidFileError, ParquetFile, UnsupportedError, read_parquet, to_parquet
+from numparq.column.jobs.task import DecodeTask
 from support.compare import assert_frames_equal, write_by_pyarrow
 
 pa = pytest.importorskip("pyarrow")
@@ -302,3 +303,22 @@ def test_file_overwritten_while_open(tmp_path, many):
         os.utime(path, ns=(written + 10**9, written + 10**9))
         with pytest.raises(InvalidFileError, match=r"has changed since it was opened.*a\.parquet"):
             file.read()
+
+
+@pytest.mark.parametrize("damage", [False, True])
+@pytest.mark.parametrize("filters", [None, [("x", ">=", 0)]])
+def test_file_that_changes_while_it_is_decoded(tmp_path, monkeypatch, filters, damage):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"x": range(50_000)})
+    path.write_bytes(write_by_pyarrow(table, use_dictionary=False, compression="none", row_group_size=25_000))
+    call = DecodeTask.__call__
+
+    def decode(task):
+        with path.open("r+b") as file:
+            file.write(bytes(200_000) if damage else b"PAR1")
+        os.utime(path, ns=(1, 1))
+        call(task)
+
+    monkeypatch.setattr(DecodeTask, "__call__", decode)
+    with pytest.raises(InvalidFileError, match=r"has changed since it was opened.*a\.parquet"):
+        read_parquet(path, filters=filters)

@@ -11,7 +11,7 @@ from numparq.column.read.chunk_selection import ChunkSelection
 from numparq.column.read.dictionary import DictionaryCache, FixedDictionary
 from numparq.column.read.output import fixed_output
 from numparq.column.read.page_sources import InMemoryPages, LocatedPages, PageSource, ScannedPages
-from numparq.column.read.row_selection import RowSelection, RowSlice, RowSlices, selected_page_locations
+from numparq.column.read.row_selection import RowSelection, RowSlice, RowSlices
 from numparq.kernels.enums import BYTE_ARRAY
 from numparq.kernels.tables import (
     C_ITEM_SIZE,
@@ -129,7 +129,7 @@ def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, ro
     cache: DictionaryCache | None = None
     source: PageSource
     if is_located:
-        locations = selected_page_locations(pages, rows.row_ranges)
+        locations = pages.page_table_of(rows.row_ranges)
         if len(locations) and locations[0, L_ROW] < 0:
             cache = _dictionary_cache(scheduler, column, chunk[0], rows.row_group)
             if cache is not None and cache.found is not None:
@@ -172,7 +172,7 @@ def _nested_task(
     source: PageSource = ScannedPages(context.reader, chunk)
     if is_located:
         decoded = pages.rows_in_pages(pages.pages_with_rows(selected))
-        locations = selected_page_locations(pages, selected)
+        locations = pages.page_table_of(selected)
         source = LocatedPages(context.reader, chunk, locations, not scheduler.leaves[column].max_repetition_level)
     all_rows = RowSlice(rows.row_group, 0, decoded.count, rows.out)
     sink = scheduler.nested_sink(column, chunk, all_rows, decoded.count)

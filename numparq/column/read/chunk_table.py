@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,10 +33,6 @@ from numparq.kernels.tables import (
     C_TYPE_LENGTH,
     C_VALIDITY,
     CHUNK_FIELDS,
-    CODES,
-    NULLS_FILL,
-    NULLS_MASK,
-    NULLS_RAISE,
 )
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.types.output_type import OutputType
@@ -54,8 +51,8 @@ MAX_CACHED_TABLES = 64
 
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)
-TARGET_FIELDS = slice(C_CAST, C_FILL + 1)  # C_CAST, C_ITEM_SIZE, C_NULLS, C_FILL
-_NULLS = {"fill": NULLS_FILL, "mask": NULLS_MASK, "refuse": NULLS_RAISE}
+_TARGET_FIELDS = slice(C_CAST, C_FILL + 1)  # as `OutputType.chunk_fields`
+_chunk_fields_of = attrgetter("chunk_fields")
 
 
 def leaf_fields(leaves: Sequence[Leaf]) -> np.ndarray:
@@ -69,24 +66,6 @@ def leaf_fields(leaves: Sequence[Leaf]) -> np.ndarray:
     ]
     table[:, C_DICTIONARY_SIZE] = -1
     return table
-
-
-def target_fields(targets: Iterable[OutputType]) -> np.ndarray:
-    """Return the fields that output types decide, those of `TARGET_FIELDS`: int64 (targets, 4)."""
-    rows = []
-    for target in targets:
-        size = 0 if target.dtype is None else target.dtype.itemsize
-        if target.storage == "dictionary":
-            rows.append((CODES, size, NULLS_FILL, -1))
-        else:
-            rows.append((target.conversion, size, _NULLS[target.nulls], _fill_bits(target.fill)))
-    return np.array(rows, np.int64)
-
-
-@lru_cache(maxsize=64)
-def _fill_bits(fill: bytes) -> int:
-    """Return `OutputType.fill` as the low bytes of an int64, as kernels take it; 0 for items above 8 bytes."""
-    return int.from_bytes(fill, "little", signed=True) if len(fill) <= 8 else 0
 
 
 class ChunkTables:
@@ -202,10 +181,10 @@ class ChunkTables:
 
         C_OUT and C_VALIDITY hold the first output row, not yet a position in bytes.
         """
-        fields = target_fields(targets)
+        fields = (*map(_chunk_fields_of, targets),)
         if len(columns) * len(slices.table) <= MAX_CACHED_COLUMNS:
             groups = slices.table[:, SLICE_GROUP].tolist()
-            key = *groups, -1, *columns, fields.tobytes()
+            key = *groups, -1, *columns, fields
             known: np.ndarray | None = self._cache.get(key)
             if known is None:
                 known = self._cache.get_or_make(key, lambda: self._build_table(columns, fields, groups))
@@ -217,9 +196,9 @@ class ChunkTables:
         table[:, C_OUT] = table[:, C_VALIDITY] = rows[:, SLICE_OUT]
         return table
 
-    def _build_table(self, columns: Sequence[int], fields: np.ndarray, row_groups: Sequence[int]) -> np.ndarray:
+    def _build_table(self, columns: Sequence[int], fields: Any, row_groups: Sequence[int]) -> np.ndarray:
         of_column = self._leaf_fields.take(columns, axis=0)
-        of_column[:, TARGET_FIELDS] = fields
+        of_column[:, _TARGET_FIELDS] = fields
         table = of_column[None].repeat(len(row_groups), axis=0).reshape(-1, CHUNK_FIELDS)
         places = np.array([*map(self._position.__getitem__, row_groups)], np.intp)[:, None]
         starts, ends = self._bounds((places, columns))

@@ -13,7 +13,7 @@ import numpy as np
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
-__all__ = ["RowSelection", "RowSlices", "selected_page_locations"]
+__all__ = ["RowSelection", "RowSlices"]
 
 # Columns of the table of `RowSlices`.
 SLICE_GROUP, SLICE_START, SLICE_STOP, SLICE_OUT = range(4)
@@ -187,14 +187,3 @@ class RowSlices(Sequence[RowSlice]):
         if self._slices is None:
             self._slices = list(starmap(RowSlice, self.table.tolist()))
         return self._slices
-
-
-def selected_page_locations(chunk: ChunkPages, rows: RowRanges) -> np.ndarray:
-    """Return the locations of the pages of a chunk that hold rows of its row group: int64 (pages, LOCATION_FIELDS).
-
-    The chunk has an offset index. The dictionary page comes first, if there may be one; positions are in the file.
-    """
-    if len(rows.bounds) == 1:
-        start, stop = rows.bounds[0].tolist()
-        return chunk.page_table_in_range(start, stop)
-    return chunk.page_table_of(chunk.pages_with_rows(rows))

@@ -53,21 +53,20 @@ def _booleans(predicate: ValuePredicate) -> Matcher:
 def _integers(predicate: ValuePredicate) -> Matcher:
     # Upper bits of a narrow integer are ignored, whatever the writer left there.
     keys = IntMatcher(predicate.ranges, (predicate.domain.high - predicate.domain.low).bit_length() - 1)
-    return keys.match_column
+    return keys.match
 
 
 def _floats(predicate: ValuePredicate) -> Matcher:
     domain = predicate.domain
     bits = 8 * domain.width
     nan = [(domain.high, domain.low + (1 << bits))] if predicate.matches_nan else []
-    keys = IntMatcher(union(predicate.ranges, nan), bits, fold=True)
-    return lambda column, into: keys.match(column.values.view(f"<i{domain.width}"), into)
+    return IntMatcher(union(predicate.ranges, nan), bits, fold=True).match
 
 
 def _moments(predicate: ValuePredicate) -> Matcher:
     """Build the matcher of INT96, which is decoded to nanoseconds or microseconds."""
     keys = {unit: IntMatcher(_counted(predicate.ranges, per), 64) for unit, per in (("ns", 1), ("us", 1000))}
-    return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].match(column.values, into)
+    return lambda column, into: keys[np.datetime_data(column.values.dtype)[0]].match(column, into)
 
 
 def _counted(ranges: KeyRanges, per: int) -> KeyRanges:

@@ -36,25 +36,20 @@ class IntMatcher:
         mask = -1 if bits == 64 else (1 << bits) - 1
         self._arguments = ((1 << bits - 1) - 1 if fold else 0, mask, *arguments)
 
-    def match(self, values: np.ndarray, mask: RowMask) -> None:
-        """Combine into the mask which values, integers of any width, are in the ranges."""
+    def match(self, column: ColumnVector, mask: RowMask) -> None:
+        """Combine into the mask which values of a column, of at most 8 bytes each, are in the ranges."""
+        values = column.values
         flags = values.flags
         if values.dtype.kind != "i" or values.dtype.itemsize < 4 or not (flags.c_contiguous and flags.aligned):
             values = _kernel_integers(values)
         run = getattr(predicate_kernels, f"{self._name}{values.dtype.itemsize}")
         run(values, *self._arguments, *mask.kernel_arguments)
 
-    def match_column(self, column: ColumnVector, mask: RowMask) -> None:
-        """Combine into the mask which values of an integer column are in the ranges."""
-        self.match(column.values, mask)
-
 
 def _kernel_integers(values: np.ndarray) -> np.ndarray:
     """Return values as the kernels' integers: signed, 4 or 8 bytes, contiguous and aligned."""
-    size = values.dtype.itemsize
-    if size < 4:
-        return values.astype(np.int32)
-    return np.require(values.view(f"=i{size}"), requirements=("C", "A"))
+    bits = values.view(f"=i{values.dtype.itemsize}")
+    return np.require(bits.astype(np.int32) if bits.itemsize < 4 else bits, requirements=("C", "A"))
 
 
 def _signed(number: int) -> int:
