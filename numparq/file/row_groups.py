@@ -100,20 +100,22 @@ class WrittenRowGroups:
         self._has_offset_index: list[bool] = []
         self._headers = _encode_headers(leaves, len(num_rows))
         self._parts: list[Any] = []
-        indexes = self._index_writers(leaves)
+        self._encoding_words: dict[tuple[bool, int, int, int], tuple[int, ...]] = {}
+        indexes, path_words = self._index_writers(leaves), [self._chunks.strings.add(path) for path in paths]
+        end = written = sink.position
         for group, rows in enumerate(num_rows):
             if alignment:
-                sink.write(bytes(-sink.position % alignment))
-            start = end = written = sink.position
-            uncompressed = 0
-            for leaf, path, index in zip(leaves, paths, indexes, strict=True):
+                self._parts.append(bytes(-end % alignment))
+                end += len(self._parts[-1])
+            start, uncompressed = end, 0
+            for leaf, path, index in zip(leaves, path_words, indexes, strict=True):
                 size, end = self._add_chunk(leaf, path, index, group, end)
                 uncompressed += size
                 if end - written > _JOINED_BYTES:
                     self._write_parts(sink, end - written)
                     written = end
-            self._write_parts(sink, end - written)
             self._groups.append(_Group(rows, start, uncompressed, end - start))
+        self._write_parts(sink, end - written)
         self._column_indexes = list(self._column_records.encode())
         self._offset_indexes = list(self._offset_records.encode())
         del self._column_records, self._offset_records, self._headers
@@ -132,7 +134,7 @@ class WrittenRowGroups:
     def _add_chunk(
         self,
         leaf: EncodedLeaf,
-        path: bytes,
+        path: tuple[int, int],
         index: ColumnIndexWriter | None,
         group: int,
         position: int,
@@ -178,19 +180,26 @@ class WrittenRowGroups:
         self._parts.clear()
 
     def _add_metadata(
-        self, leaf: EncodedLeaf, path: bytes, chunk: EncodedChunk, places: tuple[int, int, int, int]
+        self, leaf: EncodedLeaf, path: tuple[int, int], chunk: EncodedChunk, places: tuple[int, int, int, int]
     ) -> None:
-        """Add the ColumnChunk; `places` are its bytes uncompressed and compressed, and where its pages begin."""
+        """Add the ColumnChunk; `places` are its bytes uncompressed and compressed, and where its pages begin.
+
+        `path` are the words of its `path_in_schema`.
+        """
         uncompressed, compressed, first_data_page, position = places
         has_dictionary, options = chunk.dictionary is not None, leaf.options
         strings, items = self._chunks.strings, self._chunks.items
         first, last = chunk.first_page, chunk.first_page + len(chunk.pages)
-        stats = encode_encoding_stats(has_dictionary, last - first, chunk.encoding, options.data_page_version)
+        key = (has_dictionary, last - first, chunk.encoding, options.data_page_version)
+        encodings = self._encoding_words.get(key)
+        if encodings is None:
+            lists = (encode_encodings(has_dictionary, chunk.encoding), encode_encoding_stats(*key))
+            encodings = self._encoding_words[key] = (*strings.add(lists[0]), *strings.add(lists[1]))
         self._chunks.words += (
             0,
             leaf.leaf.physical,
-            *strings.add(encode_encodings(has_dictionary, chunk.encoding)),
-            *strings.add(path),
+            *encodings[:2],
+            *path,
             options.codec,
             chunk.num_values,
             uncompressed,
@@ -198,7 +207,7 @@ class WrittenRowGroups:
             first_data_page,
             position if has_dictionary else ABSENT,
             *(NO_STATISTICS if leaf.statistics is None else leaf.statistics.words(first, last, strings)),
-            *strings.add(stats),
+            *encodings[2:],
             ABSENT,
             ABSENT,
             *size_words(leaf.sizes, first, last, items),

@@ -201,7 +201,7 @@ def _unknown_column_error(option: str, name: str, known: Iterable[str]) -> Schem
 
 def _names_columns(option: object) -> bool:
     """Whether an option has values by column."""
-    return isinstance(option, Collection) and not isinstance(option, (str, bytes))
+    return not isinstance(option, (bool, str, bytes, NoneType)) and isinstance(option, Collection)
 
 
 def _values(option: Any) -> Iterable[Any]:
@@ -211,10 +211,12 @@ def _values(option: Any) -> Iterable[Any]:
 
 def _check_flags(name: str, option: object) -> None:
     """Check an option that is a flag, or flags of columns as a list of names or a dict."""
+    if is_flag(option):
+        return
     if isinstance(option, Mapping):
         for column, flag in option.items():
             check_flag(flag, f"{name}[{column!r}]")
-    elif not is_flag(option) and (not isinstance(option, Collection) or isinstance(option, (str, bytes))):
+    elif not isinstance(option, Collection) or isinstance(option, (str, bytes)):
         hint = f"; use [{option!r}] for one column" if isinstance(option, str) else ""
         raise TypeError(f"{name} must be True, False, or a list or dict of columns, not {option!r}{hint}")
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numparq.column.dense_values import DenseValues
+from numparq.column.dense_values import DenseValues, gather_values
 from numparq.kernels import writing_kernels
 from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
 from numparq.kernels.page_writing import table_bits
@@ -92,6 +92,4 @@ def _index_binary(values: DenseValues, out: _Outputs) -> Callable[[int], DenseVa
     writing_kernels.index_binary_chunks(
         values.data, len(values.data), starts, ends, *chunks, *_PROBE, firsts, out.codes, out.counts
     )
-    return lambda count: DenseValues(
-        values.physical, 0, count, values.data, starts[firsts[:count]], ends[firsts[:count]]
-    )
+    return lambda count: gather_values(values, firsts[:count])

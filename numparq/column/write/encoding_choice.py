@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.column.dense_values import DenseLeaf, DenseValues, concatenate_values, gather_values
 from numparq.column.encodings import index_bit_width
-from numparq.kernels import delta_writing_kernels
+from numparq.kernels import delta_writing_kernels, statistics_kernels
 from numparq.kernels.enums import BOOLEAN, DELTA_BINARY_PACKED, INT32, INT64, PLAIN, RLE, RLE_DICTIONARY
 
 from .dictionary import Dictionaries, build_dictionaries
@@ -24,6 +24,7 @@ MAX_DELTA_TO_DICTIONARY = 0.6
 MAX_DICTIONARY_TO_PLAIN = 0.8
 # Size limit of a dictionary that must be kept: page headers hold sizes in 31 bits.
 MAX_DICTIONARY_BYTES = 1 << 30
+_NO_CODES = np.empty(0, np.int32)
 
 
 @dataclass(slots=True)
@@ -85,7 +86,7 @@ def choose_encodings(dense: DenseLeaf, bounds: np.ndarray, options: ColumnOption
     given, physical = options.encoding, values.physical
     ends = bounds.tolist()
     counts = [last - first for first, last in pairwise(ends)]
-    plain = _plain_sizes(values, ends, counts)
+    plain = _plain_sizes(values, bounds, counts)
     encodings = [PLAIN if given is None or given == RLE_DICTIONARY else given] * len(counts)
     if given is not None and given != RLE_DICTIONARY:
         return ChosenEncodings(encodings, values, plain, None)
@@ -101,7 +102,7 @@ def choose_encodings(dense: DenseLeaf, bounds: np.ndarray, options: ColumnOption
         return ChosenEncodings(encodings, values, plain, None)
     found = build_dictionaries(values, bounds, counts, options.dictionary_page_size)
     num_entries = [max(each, 0) for each in found.counts]
-    entry_sizes = _plain_sizes(found.entries, [*found.firsts, found.entries.count], num_entries)
+    entry_sizes = _plain_sizes(found.entries, np.array([*found.firsts, found.entries.count]), num_entries)
     for chunk, (count, entries, size) in enumerate(zip(counts, num_entries, entry_sizes, strict=True)):
         bits = count * index_bit_width(entries)
         is_smaller = entries > 0 and size + (bits + 7) // 8 <= MAX_DICTIONARY_TO_PLAIN * plain[chunk]
@@ -111,13 +112,12 @@ def choose_encodings(dense: DenseLeaf, bounds: np.ndarray, options: ColumnOption
     return ChosenEncodings(encodings, values, plain, found if RLE_DICTIONARY in encodings else None)
 
 
-def _plain_sizes(values: DenseValues, bounds: list[int], counts: list[int]) -> list[int]:
+def _plain_sizes(values: DenseValues, bounds: np.ndarray, counts: list[int]) -> list[int]:
     """Return the bytes of each chunk's values in PLAIN encoding."""
     if values.starts is not None and values.ends is not None:
-        ends = np.zeros(values.count + 1, np.int64)
-        np.cumsum(values.ends - values.starts, out=ends[1:])
-        places = ends[bounds].tolist()
-        return [last - first + 4 * count for (first, last), count in zip(pairwise(places), counts, strict=True)]
+        sums = np.empty(len(counts), np.int64)
+        statistics_kernels.sum_bytes_by_page(values.starts, values.ends, _NO_CODES, 0, bounds, len(counts), sums)
+        return [size + 4 * count for size, count in zip(sums.tolist(), counts, strict=True)]
     if values.physical == BOOLEAN:
         return [(count + 7) // 8 for count in counts]
     return [count * values.width for count in counts]

@@ -89,7 +89,8 @@ def check_plain_file(
         return  # it only writes, and is not the local one
     place = resolve_paths([path], storage_options, filesystem)
     if place.filesystem is None:
-        names = os.path.abspath(place.paths[0]), os.path.realpath(place.paths[0])
+        name = os.path.abspath(place.paths[0])
+        names = (name, os.path.realpath(name)) if os.path.islink(name) else (name,)
         folders = dict.fromkeys(map(os.path.dirname, names))
         _refuse_writing(_TableFinder(LocalLister()).tables_above(folders, is_listed=False))
 
