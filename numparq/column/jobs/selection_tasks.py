@@ -132,7 +132,7 @@ def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, ro
         locations = pages.page_table_of(rows.row_ranges)
         if len(locations) and locations[0, L_ROW] < 0:
             cache = _dictionary_cache(scheduler, column, chunk[0], rows.row_group)
-            if cache is not None and cache.found is not None:
+            if cache is not None and cache.dictionary is not None:
                 locations = locations[1:]
         source = LocatedPages(context.reader, chunk, locations)
     else:
@@ -140,7 +140,9 @@ def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, ro
     sink: PageSink
     if memory.block_of[column] is not None or memory.values[column] is not None:
         chunk[0, C_OUT] = (chunk[0, C_OUT] + (memory.row_of[column] or 0) * memory.num_rows) * chunk[0, C_ITEM_SIZE]
-        entries = cache.found.values if cache is not None and isinstance(cache.found, FixedDictionary) else None
+        entries = (
+            cache.dictionary.values if cache is not None and isinstance(cache.dictionary, FixedDictionary) else None
+        )
         sink = FixedSink([fixed_output(memory, column)], entries=entries)
     else:
         chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0

@@ -84,7 +84,7 @@ class DecodeTask:
     selection : ChunkSelection or None
         The selected rows of the one chunk; None: those of the chunk table.
     dictionary_cache : DictionaryCache or None
-        The dictionary of the one chunk, or its place, in the cache; None: it is not cached.
+        The cached dictionary of the one chunk, or where to cache it; None: it is not cached.
     """
 
     context: ReadContext
@@ -168,8 +168,8 @@ class DecodeTask:
         A cached dictionary is returned instead.
         """
         cache = self.dictionary_cache
-        if cache is not None and isinstance(cache.found, BinaryArray):
-            return cache.found
+        if cache is not None and isinstance(cache.dictionary, BinaryArray):
+            return cache.dictionary
         try:
             dictionary = decode_binary_dictionary(pages, scratch)
         except (PageFailure, LimitError) as failure:

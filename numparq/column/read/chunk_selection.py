@@ -73,14 +73,14 @@ class ChunkSelection:
         strings.offsets[0] = 0
         return strings
 
-    def row_index(self, place: int) -> int:
-        """Return the row of the row group that is selected as number `place`."""
+    def row_index(self, position: int) -> int:
+        """Return the row of the row group at a position among the selected rows."""
         ranges = self.row_ranges
         if self._mask_row >= 0:
-            return self._mask_row + int(self._mask.nonzero()[0][place])
+            return self._mask_row + int(self._mask.nonzero()[0][position])
         before = (ranges[:, 1] - ranges[:, 0]).cumsum()
-        which = int(before.searchsorted(place, side="right"))
-        return int(ranges[which, 1] - before[which]) + place
+        which = int(before.searchsorted(position, side="right"))
+        return int(ranges[which, 1] - before[which]) + position
 
     def read_fixed(self, pages: Pages, output: FixedOutput, entries: np.ndarray | None, scratch: Scratch) -> None:
         """Decode the selected rows of pages into the output, behind those before; nulls are counted in the chunk table.
@@ -185,8 +185,8 @@ class _WorkMemory:
         self.count, self.item = count, item
         sizes = [count * item, count * item + SLACK + count, count, 4 * count, 8 * count]
         edges = [0, *accumulate((size + 2 * SLACK - 1) & -SLACK for size in sizes)]
-        memory = scratch.buffer("selected rows", edges[-1])
-        parts = [memory[start:stop] for start, stop in pairwise(edges)]
+        buffer = scratch.buffer("selected rows", edges[-1])
+        parts = [buffer[start:stop] for start, stop in pairwise(edges)]
         self.dense, self.rows, self.levels = parts[:3]
         self.rows_mask = count * item + SLACK
         self.places, self.values = parts[3].view(np.int32), parts[4].view(np.int64)
@@ -194,13 +194,13 @@ class _WorkMemory:
 
 def _work_memory(placement: PageBatches, scratch: Scratch) -> _WorkMemory:
     """Return this thread's memory for pages, larger than before if need be."""
-    found: _WorkMemory | None = scratch.kernel_tables.get(_WorkMemory)
+    memory: _WorkMemory | None = scratch.kernel_tables.get(_WorkMemory)
     count, item = placement.values, max(placement.item, 4)
-    if found is None or found.count < count or found.item < item:
-        if found is not None:
-            count, item = max(found.count, count), max(found.item, item)
-        found = scratch.kernel_tables[_WorkMemory] = _WorkMemory(count, item, scratch)
-    return found
+    if memory is None or memory.count < count or memory.item < item:
+        if memory is not None:
+            count, item = max(memory.count, count), max(memory.item, item)
+        memory = scratch.kernel_tables[_WorkMemory] = _WorkMemory(count, item, scratch)
+    return memory
 
 
 def find_page_of_invalid_row(strings: BinaryArray, first: int, last: int, rows: ChunkSelection, pages: Pages) -> int:
@@ -211,5 +211,5 @@ def find_page_of_invalid_row(strings: BinaryArray, first: int, last: int, rows: 
             last = middle
         else:
             first = middle
-    place = int(pages.pages[:, P_ROW].searchsorted(rows.row_index(first), side="right"))
-    return max(place - 1, 0)
+    behind = int(pages.pages[:, P_ROW].searchsorted(rows.row_index(first), side="right"))
+    return max(behind - 1, 0)

@@ -87,7 +87,7 @@ class ChunkTables:
         self._cache = BoundedCache(MAX_CACHED_TABLES)
         self._string_bytes: dict[int, np.ndarray] = {}
         self._row_groups = list(dict.fromkeys(row_groups))
-        self._position = {group: place for place, group in enumerate(self._row_groups)}
+        self._position = {group: row for row, group in enumerate(self._row_groups)}
         self._faults = page_quirks(footer.created_by)
         self._num_rows = footer.row_group_num_rows[self._row_groups]
         self._metadata = self._read_metadata(footer)
@@ -126,11 +126,11 @@ class ChunkTables:
         from .external_chunks import ExternalChunks
 
         has_path = self._metadata["has_file_path"] != 0
-        found = ExternalChunks(footer.chunks, self._row_groups, self._leaves, has_path, end, files, self._reject)
-        self._ends = found.ends - found.starts
-        return found
+        chunks = ExternalChunks(footer.chunks, self._row_groups, self._leaves, has_path, end, files, self._reject)
+        self._ends = chunks.ends - chunks.starts
+        return chunks
 
-    def _reject(self, row_group: int, place: int, error: ParquetError) -> None:
+    def _reject(self, row_group: int, position: int, error: ParquetError) -> None:
         """Handle a chunk whose file cannot be read; subclasses skip it."""
         raise error
 
@@ -234,9 +234,9 @@ class ChunkTables:
 
     def has_dictionary(self, position: int, row_group: int) -> bool:
         """Whether the footer declares a dictionary page; a chunk may have one nevertheless."""
-        place = self._position[row_group], position
-        dictionary = self._metadata["dictionary_page_offset"][place]
-        return bool(MAGIC_BYTES <= dictionary < self._metadata["data_page_offset"][place])
+        at = self._position[row_group], position
+        dictionary = self._metadata["dictionary_page_offset"][at]
+        return bool(MAGIC_BYTES <= dictionary < self._metadata["data_page_offset"][at])
 
     def num_rows(self, row_group: int) -> int:
         """Return the number of rows of a row group that is read."""

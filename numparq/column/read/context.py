@@ -26,7 +26,7 @@ __all__ = ["ReadContext"]
 
 @dataclass(eq=False, repr=False)
 class ReadContext:
-    """What all tasks of one read share.
+    """Context of one read, shared by its tasks.
 
     Parameters
     ----------

@@ -186,12 +186,12 @@ def decode_fixed_dictionaries(pages: Pages, scratch: Scratch) -> list[BinaryArra
         failure.page = int(places[failure.page])
         raise
     pages.chunks[:, C_DICTIONARY_SIZE] = chunks[:, C_DICTIONARY_SIZE]
-    found: list[BinaryArray] = []
+    dictionaries: list[BinaryArray] = []
     for first, count in chunks[:, [C_DICTIONARY, C_DICTIONARY_SIZE]].tolist():
         data = values[first : first + max(count, 0) * width]
-        is_same = bool(found) and found[-1].data.data == data.data
-        found.append(found[-1] if is_same else binary_from_fixed_size(data, width))
-    return found
+        is_same = bool(dictionaries) and dictionaries[-1].data.data == data.data
+        dictionaries.append(dictionaries[-1] if is_same else binary_from_fixed_size(data, width))
+    return dictionaries
 
 
 def is_utf8(piece: BinaryArray) -> bool:

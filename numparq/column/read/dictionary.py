@@ -42,13 +42,13 @@ class FixedDictionary(NamedTuple):
 
 
 class DictionaryCache:
-    """Place of one chunk's dictionary in the file's entry of the cache, for reads of a few rows.
+    """One chunk's dictionary in the file's entry of the cache, for reads of a few rows.
 
-    The chunk (a row of the chunk table) has the dictionary that is found: then no page is one.
+    A cached dictionary is described in the chunk, a row of the chunk table: then no page is one.
 
     Attributes
     ----------
-    found : FixedDictionary or BinaryArray or None
+    dictionary : FixedDictionary or BinaryArray or None
         The dictionary, if an earlier read kept it; its strings are valid UTF-8 if that is required.
     """
 
@@ -59,11 +59,10 @@ class DictionaryCache:
         # What an earlier read did not check, a read that asks for it must.
         self._key = "decoded dictionary", row_group, leaf, kind, checks
         self._entry = entry
-        self.found: FixedDictionary | BinaryArray | None = entry.get(self._key)
-        if self.found is not None:
-            found = self.found
-            chunk[C_DICTIONARY] = 0
-            chunk[C_DICTIONARY_SIZE] = found.num_entries if isinstance(found, FixedDictionary) else len(found)
+        self.dictionary: FixedDictionary | BinaryArray | None = entry.get(self._key)
+        if self.dictionary is not None:
+            cached, chunk[C_DICTIONARY] = self.dictionary, 0
+            chunk[C_DICTIONARY_SIZE] = cached.num_entries if isinstance(cached, FixedDictionary) else len(cached)
 
     def keep_binary(self, dictionary: BinaryArray, num_rows: int) -> None:
         """Keep a dictionary, unless it has fewer entries than rows are read: then the rows cost more to decode."""
@@ -85,13 +84,13 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | No
     C_DICTIONARY and C_DICTIONARY_SIZE of each chunk then say which are its entries. The bytes have SLACK after them.
     Raises PageFailure.
     """
-    places = (pages.pages[:, P_TYPE] == DICTIONARY_PAGE).nonzero()[0]
-    if not len(places):
+    rows = (pages.pages[:, P_TYPE] == DICTIONARY_PAGE).nonzero()[0]
+    if not len(rows):
         return None
     try:
-        return _decode_binary_dictionaries(Pages(pages.raw, pages.chunks, pages.pages[places]), scratch)
+        return _decode_binary_dictionaries(Pages(pages.raw, pages.chunks, pages.pages[rows]), scratch)
     except PageFailure as failure:
-        failure.page = int(places[failure.page])
+        failure.page = int(rows[failure.page])
         raise
 
 
@@ -131,24 +130,24 @@ def split_dictionaries(joined: BinaryArray, chunks: np.ndarray) -> list[BinaryAr
     firsts, counts = chunks[:, C_DICTIONARY], chunks[:, C_DICTIONARY_SIZE].clip(0)
     starts, stops = joined.offsets[firsts].tolist(), joined.offsets[firsts + counts].tolist()
     lengths, data = np.diff(joined.offsets).tobytes(), joined.data.data
-    found: list[BinaryArray] = []
+    dictionaries: list[BinaryArray] = []
     before: tuple[bytes, memoryview] | None = None
     for first, count, start, stop in zip(firsts.tolist(), counts.tolist(), starts, stops, strict=True):
         content = lengths[8 * first : 8 * (first + count)], data[start:stop]
         if content != before:
             offsets = joined.offsets[first : first + count + 1] - start
-            found.append(BinaryArray(offsets, joined.data[start : stop + SLACK]) if count else EMPTY_DICTIONARY)
+            dictionaries.append(BinaryArray(offsets, joined.data[start : stop + SLACK]) if count else EMPTY_DICTIONARY)
         else:
-            found.append(found[-1])
+            dictionaries.append(dictionaries[-1])
         before = content
-    return found
+    return dictionaries
 
 
 def have_indices(pages: Pages) -> np.ndarray:
     """Return a bool for each page: whether it holds dictionary indices."""
     encodings = pages.pages[:, P_ENCODING]
-    found: np.ndarray = (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
-    return found
+    are_indices: np.ndarray = (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
+    return are_indices
 
 
 def all_have_indices(pages: Pages) -> bool:

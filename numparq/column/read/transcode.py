@@ -105,8 +105,8 @@ def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
     types = pages.chunks[table[:, P_CHUNK], C_TYPE]
     data = (table[:, P_TYPE] == DATA_PAGE) | (table[:, P_TYPE] == DATA_PAGE_V2)
     encodings = np.minimum(np.maximum(table[:, P_ENCODING], 0), len(TRANSCODERS) - 1)
-    found: np.ndarray = TRANSCODERS[encodings, types] * data  # NO_TRANSCODER is 0
-    return found
+    numbers: np.ndarray = TRANSCODERS[encodings, types] * data  # NO_TRANSCODER is 0
+    return numbers
 
 
 def transcode_delta(
@@ -159,15 +159,15 @@ def transcode_with_carryover(
         page = pages.pages[number]
         chunk, begin, end = int(page[P_CHUNK]), int(page[P_ROW]), int(page[P_ROW] + page[P_NUM_VALUES])
         facts = pages.chunks[chunk]
-        wanted = page[P_TYPE] == DICTIONARY_PAGE or (begin < facts[C_ROW_STOP] and end > facts[C_ROW_START])
+        is_selected = page[P_TYPE] == DICTIONARY_PAGE or (begin < facts[C_ROW_STOP] and end > facts[C_ROW_START])
         if _has_carryover(page, facts):
             before = scratch.carried_prefixes.get((chunk, begin), b"")
             part = _transcode_continued(rewritten, number, decompressed, scratch, before, state)
             kept = part[3][state[STATE_PREVIOUS] :][: state[STATE_PREVIOUS_SIZE]].tobytes()
             scratch.carried_prefixes[chunk, end] = kept
-            if wanted:
+            if is_selected:
                 yield part
-        elif wanted:
+        elif is_selected:
             yield from _transcode_runs(pages, number, number + 1, decompressed, scratch)
 
 

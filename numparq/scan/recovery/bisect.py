@@ -27,7 +27,7 @@ _NO_PAGES = np.empty(0, np.intp)
 
 @dataclass
 class IntactPages:
-    """What could be decoded of a chunk.
+    """Decoded part of a damaged chunk.
 
     Attributes
     ----------

@@ -17,10 +17,12 @@ from numparq.column.jobs.codes_sink import CodesSink
 from numparq.column.jobs.fixed_sink import FixedSink
 from numparq.column.jobs.task import DecodeTask, PageSink
 from numparq.column.read import decompress, page_sources, pages
+from numparq.column.read.chunk_selection import ChunkSelection
 from numparq.column.read.context import ReadContext
 from numparq.column.read.output import FixedOutput
 from numparq.column.read.page_sources import ScannedPages
-from numparq.errors import CorruptPageError
+from numparq.column.read.pages import Pages
+from numparq.errors import CorruptPageError, InvalidFileError
 from numparq.format.module_reader import ModuleReader
 from numparq.io.local_source import BytesSource
 from numparq.kernels import tables as t
@@ -221,6 +223,31 @@ def test_damage_is_located(small):
         with WorkerPool(1) as pool, pytest.raises(CorruptPageError, match="CRC") as caught:
             run_task(context(data, 1, pool, damaged), [0], table, sink)
         assert caught.value.where == {"page": damaged, "row_group": 7, "column": "column 0"}
+
+
+class WithoutLastPage(ScannedPages):
+    """A source whose last page is missing."""
+
+    def windows(self, scratch):
+        for some in super().windows(scratch):
+            yield Pages(some.raw, some.chunks, some.pages[:-1])
+
+
+def test_pages_that_lack_selected_rows():
+    """Memory that no page has written is not returned."""
+    rng = np.random.default_rng(0)
+    column = ColumnType(INT64, 0, False)
+    chunk = random_chunk(rng, column, random_values(rng, column, 30), 4, 25, 0, False, 0)
+    count = len(chunk.rows)
+    data, table = tables([chunk], [DecodeRequest(t.COPY, 8, stop=count)], b"")
+    sink = FixedSink([FixedOutput(np.empty(8 * count, np.uint8), np.empty(0, np.uint8))])
+    selection = ChunkSelection(np.array([[0, count]]), None)
+    with WorkerPool(1) as pool:
+        shared = context(data, 1, pool, 0)
+        task = DecodeTask(shared, [7], [0], WithoutLastPage(shared.reader, table), sink, selection=selection)
+        with pytest.raises(InvalidFileError, match=f"of the {count} selected rows") as caught:
+            task()
+    assert caught.value.where == {"row_group": 7, "column": "column 0"}
 
 
 def test_coalesced_chunks_take_bounded_memory():
