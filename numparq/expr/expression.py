@@ -41,9 +41,8 @@ class Operand:
 
 def _combine(left: object, operator: str, right: object, kind: type[And | Or]) -> Expression:
     if isinstance(left, Expression) and isinstance(right, Expression):
-        return kind(
-            tuple(part for side in (left, right) for part in (side.parts if isinstance(side, kind) else (side,)))
-        )
+        first, second = (side.parts if isinstance(side, kind) else (side,) for side in (left, right))
+        return kind(first + second)
     raise TypeError(
         f"{left!r} {operator} {right!r} needs predicates on both sides; {operator} binds tighter than comparisons, so "
         f"put these in parentheses, as in (col('a') > 1) {operator} (col('b') < 5)"

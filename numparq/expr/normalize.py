@@ -80,27 +80,31 @@ def simplify(predicate: BoundPredicate) -> Expression:
 
 def merge_predicates(parts: list[Expression], together: bool) -> list[Expression]:
     """Merge predicates on one column: intersect their key ranges in an AND (`together`), unite them in an OR."""
-    places: dict[int, int] = {}
-    kept: list[Expression] = []
+    of_leaf: dict[int, list[ValuePredicate]] = {}
+    kept: list[Expression | list[ValuePredicate]] = []
     for part in parts:
         if not isinstance(part, ValuePredicate) or part.pattern is not None:
             kept.append(part)
-        elif part.leaf.index not in places:
-            places[part.leaf.index] = len(kept)
-            kept.append(part)
+        elif part.leaf.index in of_leaf:
+            of_leaf[part.leaf.index].append(part)
         else:
-            place = places[part.leaf.index]
-            earlier = kept[place]
-            assert isinstance(earlier, ValuePredicate)
-            kept[place] = _both(earlier, part, together)
-    return [simplify(part) if isinstance(part, BoundPredicate) else part for part in kept]
+            of_leaf[part.leaf.index] = same = [part]
+            kept.append(same)
+    merged = [_merge(part, together) if isinstance(part, list) else part for part in kept]
+    return [simplify(part) if isinstance(part, BoundPredicate) else part for part in merged]
 
 
-def _both(first: ValuePredicate, second: ValuePredicate, together: bool) -> ValuePredicate:
-    """Merge two predicates on one column."""
-    join, sign = (intersection, "&") if together else (union, "|")
-    nan = first.matches_nan and second.matches_nan if together else first.matches_nan or second.matches_nan
-    text = f"{first.text} {sign} {second.text}"
-    if len(first.text) + len(second.text) > _TEXT:
-        text = first.text if first.text.endswith("...") else f"{first.text} {sign} ..."
-    return replace(first, ranges=join(first.ranges, second.ranges), matches_nan=nan, text=text)
+def _merge(predicates: list[ValuePredicate], together: bool) -> ValuePredicate:
+    """Merge predicates on one column, all at once: two by two, 10,000 of them would take seconds."""
+    first, *others = predicates
+    if not others:
+        return first
+    join, every, sign = (intersection, all, "&") if together else (union, any, "|")
+    text = first.text
+    for other in others:
+        if len(text) + len(other.text) <= _TEXT:
+            text = f"{text} {sign} {other.text}"
+        elif not text.endswith("..."):
+            text = f"{text} {sign} ..."
+    nan = every([predicate.matches_nan for predicate in predicates])
+    return replace(first, ranges=join(*[predicate.ranges for predicate in predicates]), matches_nan=nan, text=text)

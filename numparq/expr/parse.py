@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 from .column import ColumnReference, col
 from .expression import ColumnName, Expression
 from .literals import NumberText
+from .normalize import all_of, any_of
 
 __all__ = ["INTEGER", "FilterParser", "Token", "parse_filter", "unquote"]
 
@@ -129,16 +130,16 @@ class FilterParser:
 
     def _any_of(self, depth: int) -> Expression:
         """Parse predicates joined by `or`."""
-        found = self._all_of(depth)
+        parts = [self._all_of(depth)]
         while self._skip("or"):
-            found = found | self._all_of(depth)
-        return found
+            parts.append(self._all_of(depth))
+        return any_of(parts)
 
     def _all_of(self, depth: int) -> Expression:
-        found = self._one(depth)
+        parts = [self._one(depth)]
         while self._skip("and"):
-            found = found & self._one(depth)
-        return found
+            parts.append(self._one(depth))
+        return all_of(parts)
 
     def _one(self, depth: int) -> Expression:
         if depth > _DEEPEST:

@@ -11,6 +11,7 @@ import pytest
 import numparq
 from numparq import col
 from numparq.expr.parse import parse_filter
+from support.differential.call_counts import count_calls
 
 FILTERS = {
     "a = 3": col("a") == 3,
@@ -84,3 +85,22 @@ def test_invalid_filters_name_the_character(text, message, place):
         parse_filter(text)
     assert message in str(caught.value)
     assert f"at character {place} of" in str(caught.value)
+
+
+@pytest.mark.parametrize("test", ["number != {}", "text != 't{}'", "number = {} or text = 't{}'"])
+def test_cost_of_many_conjuncts_is_proportional(test):
+    """Calls of Python functions; two by two, predicates on one column would take a hundred times as many."""
+    count = 1000
+    table = pa.table({"number": range(count), "text": [f"t{number}" for number in range(count)]})
+    pq.write_table(table, sink := pa.BufferOutputStream())
+    data = sink.getvalue().to_pybytes()
+    join = " or " if " or " in test else " and "
+
+    def calls(number_of_tests: int) -> int:
+        text = join.join(test.format(number, number) for number in range(number_of_tests))
+        frame = numparq.read_parquet(data, filters=text)
+        numbers = list(range(number_of_tests) if join == " or " else range(number_of_tests, count))
+        assert frame["number"].tolist() == numbers
+        return count_calls(lambda: numparq.read_parquet(data, filters=text))
+
+    assert calls(900) < 15 * calls(90)
