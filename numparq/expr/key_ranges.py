@@ -54,10 +54,8 @@ def complement(ranges: KeyRanges, low: Any, high: Any) -> KeyRanges:
     return tuple((start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop)
 
 
-def intersection(*sets: KeyRanges) -> KeyRanges:
-    """Return the keys that are in all of two or more sets."""
-    half = len(sets) // 2
-    first, second = (part[0] if len(part) == 1 else intersection(*part) for part in (sets[:half], sets[half:]))
+def intersection(first: KeyRanges, second: KeyRanges) -> KeyRanges:
+    """Return the keys that are in both sets."""
     found = []
     a = b = 0
     while a < len(first) and b < len(second):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 from .bound import BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
 from .expression import And, ColumnPredicate, Constant, Expression, Not, Or
@@ -90,12 +91,16 @@ def merge_predicates(parts: list[Expression], together: bool) -> list[Expression
         else:
             of_leaf[part.leaf.index] = same = [part]
             kept.append(same)
-    merged = [_merge(part, together) if isinstance(part, list) else part for part in kept]
-    return [simplify(part) if isinstance(part, BoundPredicate) else part for part in merged]
+    return [
+        simplify(_merge(part, together) if isinstance(part, list) else part)
+        if isinstance(part, (BoundPredicate, list))
+        else part
+        for part in kept
+    ]
 
 
 def _merge(predicates: list[ValuePredicate], together: bool) -> ValuePredicate:
-    """Merge predicates on one column, all at once: two by two, 10,000 of them would take seconds."""
+    """Merge predicates on one column, by halves: one after the other, 10,000 of them would take seconds."""
     first, *others = predicates
     if not others:
         return first
@@ -106,5 +111,8 @@ def _merge(predicates: list[ValuePredicate], together: bool) -> ValuePredicate:
             text = f"{text} {sign} {other.text}"
         elif not text.endswith("..."):
             text = f"{text} {sign} ..."
-    nan = every([predicate.matches_nan for predicate in predicates])
-    return replace(first, ranges=join(*[predicate.ranges for predicate in predicates]), matches_nan=nan, text=text)
+    sets = [*map(attrgetter("ranges"), predicates)]
+    while len(sets) > 1:
+        sets = [*map(join, sets[::2], sets[1::2]), *sets[len(sets) // 2 * 2 :]]
+    nan = every(map(attrgetter("matches_nan"), predicates))
+    return replace(first, ranges=sets[0], matches_nan=nan, text=text)

@@ -34,7 +34,7 @@ __all__ = ["FilteredRows", "RowFilter", "conjuncts"]
 # Below this mean run length a mask is cheaper than row ranges.
 MIN_ROWS_PER_RUN = 16
 # Row groups of few rows are filtered together: 1,000 of 200 rows in a tenth of the time.
-_BATCH_ROWS = 16 << 10
+BATCH_ROWS = 16 << 10
 # Positions in a mask are 32-bit.
 MAX_MASK_ROWS = 1 << 31
 _rows_of = attrgetter("rows")
@@ -238,10 +238,10 @@ def _take(columns: _Cache, selection: ValueSelection) -> _Cache:
 def _small_batches(groups: Sequence[RowGroupPlan]) -> list[list[RowGroupPlan]]:
     """Return row groups in batches of at most 16,384 rows, or one by one if they have more."""
     batches: list[list[RowGroupPlan]] = []
-    num_rows = _BATCH_ROWS
+    num_rows = BATCH_ROWS
     for group in groups:
         num_rows += group.rows.count
-        if num_rows > _BATCH_ROWS:
+        if num_rows > BATCH_ROWS:
             batches.append([])
             num_rows = group.rows.count
         batches[-1].append(group)

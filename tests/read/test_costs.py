@@ -28,7 +28,9 @@ OPERATIONS: dict[str, Callable] = {
     "read": numparq.read_parquet,
     "Arrow": lambda path: pa.table(numparq.ParquetFile(path)),
     "skip": lambda path: numparq.read_parquet(path, on_error="skip"),
+    "skip and filter": lambda path: numparq.read_parquet(path, on_error="skip", filters="c0 < 50"),
     "batches": lambda path: list(numparq.ParquetFile(path).iter_batches()),
+    "filtered batches": lambda path: list(numparq.ParquetFile(path).iter_batches(filters="c0 < 50")),
     "filter": lambda path: numparq.read_parquet(path, filters="c0 < 50"),
     "verify": numparq.verify,
     "meta": _meta,
@@ -100,7 +102,6 @@ FEW_ROWS: dict[str, Callable] = {
 
 @pytest.mark.parametrize("name", FEW_ROWS)
 def test_row_groups_that_are_not_read_cost_no_calls(tmp_path, name):
-    # Both footers are too large for the cache.
     few, many = (calls(FEW_ROWS[name], write(tmp_path / f"{groups}.parquet", groups, 1)) for groups in (900, 2700))
     assert many < 1.05 * few
 
@@ -144,3 +145,9 @@ def test_key_values_are_copied_once(tmp_path, monkeypatch, dtype):
     monkeypatch.setattr(KeyValues, "__getitem__", counted)
     assert numparq.read_parquet(path).equals(frame)
     assert len(copies) < 10
+
+
+def test_small_row_groups_are_filtered_together_with_skip(tmp_path):
+    """As many calls a row group as without filters, within a factor of two."""
+    path = write(tmp_path / "a.parquet", 240, 1)
+    assert calls(OPERATIONS["skip and filter"], path) < 2 * calls(OPERATIONS["skip"], path)

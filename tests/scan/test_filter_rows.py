@@ -65,7 +65,7 @@ def test_batches_of_row_groups(monkeypatch):
         return match(self, step, selections, *more)
 
     monkeypatch.setattr(filter_rows.FilterColumns, "match", recorded)
-    monkeypatch.setattr(filter_rows, "_BATCH_ROWS", 100)
+    monkeypatch.setattr(filter_rows, "BATCH_ROWS", 100)
     frame = pd.DataFrame({"n": np.arange(300) % 7})
     for size, expected in (
         (40, [[0, 1], [2, 3], [4, 5], [6, 7]]),
