@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import numparq
+from numparq.tools.verify.file import verify
 
 
 def count_calls(function: Any) -> int:
@@ -28,7 +30,7 @@ def count_calls(function: Any) -> int:
     return calls
 
 
-@pytest.mark.parametrize(("rows", "columns", "size", "limit"), [(50_000, 2, 500, 54), (500, 60, None, 135)])
+@pytest.mark.parametrize(("rows", "columns", "size", "limit"), [(50_000, 2, 500, 40), (500, 60, None, 86)])
 def test_few_calls_per_column_chunk(rows, columns, size, limit):
     frame = pd.DataFrame({f"c{number}": np.arange(rows) * number % 1000 for number in range(columns)})
     numparq.to_parquet(frame, row_group_size=size, threads=1)
@@ -72,6 +74,39 @@ def test_equal_to_row_groups_written_one_by_one():
     with numparq.ParquetFile(together) as left, numparq.ParquetFile(one_by_one) as right:
         for name in ("i", "x", "s", "c"):
             assert left.statistics(name) == right.statistics(name)
+
+
+def test_chunks_of_different_numbers_of_pages_are_valid():
+    """Metadata of chunks that are written together, and share words that are equal, describe each one's own pages."""
+    frame = pd.DataFrame(
+        {
+            "i": np.arange(430) // 3,
+            "s": [f"v{row % 90}" if row < 200 else f"unique {row}" for row in range(430)],
+            "l": [[row] * (row % 9) for row in range(430)],
+        }
+    )
+    for options in ({"max_rows_per_page": 33}, {"data_page_size": 200}, {"row_group_alignment": 512}):
+        data = numparq.to_parquet(frame, row_group_size=100, **options)
+        assert verify(data) == []
+        pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(data), engine="pyarrow"), numparq.read_parquet(data))
+
+
+def test_second_file_of_a_schema_takes_fewer_calls():
+    frame = pd.DataFrame({f"c{number}": np.arange(10) + number for number in range(100)})
+    whole = count_calls(lambda: numparq.to_parquet(frame, use_dictionary=[f"c{number}" for number in range(100)]))
+    numparq.to_parquet(frame)
+    assert count_calls(lambda: numparq.to_parquet(frame)) < whole - 20 * frame.shape[1]
+
+
+def test_options_by_column_of_equal_schemas():
+    frame = pd.DataFrame({"a": [1, 1, 1], "b": [2, 2, 2]})
+    for name in ("a", "b"):
+        with numparq.ParquetFile(numparq.to_parquet(frame, compression={name: "zstd"})) as file:
+            codecs = {
+                chunk.meta_data.path_in_schema[0]: str(chunk.meta_data.codec)
+                for chunk in file.metadata.row_groups[0].columns
+            }
+        assert codecs == {"a": "SNAPPY", "b": "SNAPPY", name: "ZSTD"}
 
 
 def test_errors_name_the_row_group():
