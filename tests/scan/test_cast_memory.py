@@ -281,6 +281,11 @@ SHAPES = {
         pa.list_(struct(("x", pa.int8()))),
         [[{"x": None}, {"x": None}, None], None, []],
     ),
+    "struct of a list": (
+        pa.array([{"l": [1, 2]}, {"l": []}, {"l": None}, None], struct(("l", pa.list_(pa.int8())))),
+        struct(("x", pa.string())),
+        [{"x": None}, {"x": None}, {"x": None}, None],
+    ),
     "null elements": (
         pa.array([[None], None, []], pa.list_(pa.null())),
         pa.list_(struct(("x", pa.list_(pa.string())))),
@@ -340,16 +345,16 @@ def test_fields_by_position_take_dataset_names(tmp_path: Path) -> None:
     assert found.tolist() == [{"x": 1, "y": "a", "z": None}, {"x": 2, "y": "b", "z": 3}]
 
 
-def variant_files(folder: Path) -> Paths:
+def variant_files(folder: Path, count: int = 5) -> Paths:
     """Write a file of plain VARIANTs, and one of VARIANTs shredded as integers."""
     parts = SchemaNode("metadata", REQUIRED, BYTE_ARRAY), SchemaNode("value", OPTIONAL, BYTE_ARRAY)
     typed = SchemaNode("typed_value", OPTIONAL, INT64)
     nodes = [SchemaNode("a", OPTIONAL, None, 0, LogicalType("VARIANT"), some) for some in (parts, (*parts, typed))]
     shredded = [{"metadata": b"\x01\0\0", "value": b"\x0c\x07", "typed_value": None}, None]
-    shredded += [{"metadata": b"\x01\0\0", "value": None, "typed_value": number} for number in range(5)]
+    shredded += [{"metadata": b"\x01\0\0", "value": None, "typed_value": number} for number in range(count)]
     for number, (values, node) in enumerate(zip(([{"k": [1]}, None], shredded), nodes, strict=True)):
         frame = pd.DataFrame({"a": values, "n": np.arange(len(values))})
-        numparq.to_parquet(frame, folder / f"{number}.parquet", schema={"a": node}, compression=None)
+        numparq.to_parquet(frame, folder / f"{number}.parquet", schema={"a": node}, max_rows_per_page=100)
     return [folder / "0.parquet", folder / "1.parquet"]
 
 
@@ -410,14 +415,48 @@ DAMAGED = [
 
 @pytest.mark.parametrize(("stored", "other"), DAMAGED, ids=["integers", "dates", "bytes", "lists", "decimals"])
 def test_skipped_damage_loses_the_same_rows(tmp_path: Path, stored: Any, other: Any) -> None:
-    paths = write(tmp_path, [stored, other], use_dictionary=False, data_page_size=1000, write_page_checksum=True)
+    data = damaged_file(tmp_path / "damaged", stored)
+    paths = write(tmp_path, [stored, other])
     whole = numparq.read_parquet(paths)
-    data, name = paths[0].read_bytes(), "a.list.element" if pa.types.is_list(stored.type) else "a"
-    pages = data_pages(data, 0, name)
-    paths[0].write_bytes(damage_body(data, pages[len(pages) // 2]))
+    paths[0].write_bytes(data)
     alone = numparq.read_parquet(paths[0], on_error="skip")["n"].tolist()
-    assert 0 < len(alone) < 3000
+    assert 0 in alone
+    assert 2999 in alone
+    assert len(alone) < 3000
     found = numparq.read_parquet(paths, on_error="skip")
     assert found["n"].tolist() == [*alone, 0]
     expected = whole.iloc[[*alone, len(whole) - 1]]
     assert_same(np.array(found["a"], object), np.array(expected["a"], object))
+
+
+def damaged_file(path: Path, array: Any, **options: Any) -> bytes:
+    """Return a file with the middle page of column a damaged in its first row group."""
+    options |= {"use_dictionary": False, "data_page_size": 1000, "write_page_checksum": True, "write_page_index": True}
+    pq.write_table(pa.table({"a": array, "n": np.arange(len(array))}), path, **options)
+    data, name = path.read_bytes(), "a.list.element" if pa.types.is_list(array.type) else "a"
+    pages = data_pages(data, 0, name)
+    return damage_body(data, pages[len(pages) // 2])
+
+
+def test_unfit_values_count_in_rows_that_are_kept(tmp_path: Path) -> None:
+    """The row of a value in a later row group follows damaged ones."""
+    stored = pa.array([[DAY, DAY]] * 3999 + [[OLD.date()]], pa.list_(pa.date32()))
+    paths = write(tmp_path, [stored, pa.array([[MOMENT]], pa.list_(pa.timestamp("ns")))])
+    paths[0].write_bytes(damaged_file(tmp_path / "damaged", stored, row_group_size=3000))
+    found = numparq.read_parquet(paths, on_error="skip", filters=col("n") < 3999)
+    assert len(found) < 4000
+    assert found["n"].tolist()[-2:] == [3998, 0]
+    with pytest.raises(numparq.SchemaError, match="is beyond what 64 bits hold in ns"):
+        numparq.read_parquet(paths, on_error="skip", filters=col("n") > 3998)
+
+
+def test_damaged_variants(tmp_path: Path) -> None:
+    paths = variant_files(tmp_path, 398)
+    whole = numparq.read_parquet(paths)
+    data = paths[1].read_bytes()
+    for leaf, page in (("a.typed_value", 1), ("a.metadata", 2)):
+        data = damage_body(data, data_pages(data, 0, leaf)[page])
+    paths[1].write_bytes(data)
+    found = numparq.read_parquet(paths, on_error="skip")
+    expected = whole.iloc[[*range(102), *range(302, 402)]]
+    assert found.to_dict("list") == expected.to_dict("list")
