@@ -110,8 +110,6 @@ class MemoryEstimate:
         chunks = file.footer.chunks.read_table(groups, [leaf.index for leaf in leaves])
         num_rows = np.maximum(file.footer.row_group_num_rows[groups], 1).astype(np.float64)
         self._position = {group: at for at, group in enumerate(groups)}
-        self._num_rows = num_rows
-        self._extra_row_bytes = extra_row_bytes
         self._bytes = np.zeros((len(groups), len(leaves)))
         unencoded = chunks["unencoded_byte_array_data_bytes"]
         stored = np.maximum(chunks["total_uncompressed_size"], 0)
@@ -124,11 +122,12 @@ class MemoryEstimate:
             has_dictionary = chunks["dictionary_page_offset"][:, at] > 0
             self.is_lower_bound |= target.storage == "binary" and bool((has_dictionary & (unencoded[:, at] < 0)).any())
         self._stored = stored + np.maximum(chunks["total_compressed_size"], 0)
+        self._row_bytes = np.maximum(self._bytes.sum(axis=1) / num_rows + extra_row_bytes, 1.0).tolist()
 
     def row_bytes(self, row_group: int) -> float:
         """Return the mean bytes of a row of a row group."""
-        at = self._position[row_group]
-        return max(float(self._bytes[at].sum() / self._num_rows[at]) + self._extra_row_bytes, 1.0)
+        found: float = self._row_bytes[self._position[row_group]]
+        return found
 
     def row_group_bytes(self, row_group: int) -> float:
         """Return the bytes of all rows of a row group."""
@@ -141,7 +140,7 @@ class MemoryEstimate:
     @property
     def max_row_bytes(self) -> float:
         """Mean bytes of a row in the row group where it is largest."""
-        return max(map(self.row_bytes, self._position), default=1.0)
+        return max(self._row_bytes, default=1.0)
 
     @property
     def max_chunk_bytes(self) -> int:
