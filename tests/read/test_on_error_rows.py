@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq import InvalidFileError
+from numparq import InvalidFileError, col
 from numparq.errors import LimitError
 from numparq.scan.recovery.losses import Losses, Lost, LostRows
 from support.damaged_reads import CRC, assert_only_lost, read_skipping_damage, table, written_file
@@ -280,3 +280,17 @@ def test_adjacent_losses_are_merged() -> None:
     ]
     losses.forget(1, 0)
     assert not losses
+
+
+@pytest.mark.parametrize("group_rows", [100, 6000, 20_000])
+def test_filter_over_several_batches_of_row_groups(group_rows):
+    """Row groups are filtered 16,384 rows at a time, here with some in between that have no match."""
+    numbers = np.arange(50_000)
+    frame = pd.DataFrame({"key": np.where(numbers // 6000 % 3 == 1, -1, numbers % 7), "value": numbers})
+    data = numparq.to_parquet(frame, row_group_size=group_rows)
+    filters = (col("key") == 3) & (col("value") > 50)
+    expected = numparq.read_parquet(data, filters=filters)
+    assert expected["value"].tolist() == frame.query("key == 3 and value > 50")["value"].tolist()
+    found = numparq.read_parquet(data, filters=filters, on_error="skip")
+    pd.testing.assert_frame_equal(found, expected)
+    assert found.attrs["numparq.lost"] == []
