@@ -14,24 +14,11 @@ from numparq.from_pandas import object_layout
 from numparq.from_pandas.nested import objects
 from numparq.from_pandas.nested.objects import copy_dict_items, measure_lists
 from numparq.kernels import text_kernels
-from numparq.kernels.compile import fallback
-from numparq.kernels.groups import import_group
 from numparq.kernels.status import BAD_LENGTH
 
 NULLS = [None, float("nan"), pd.NA, pd.NaT]
 
 pytestmark = pytest.mark.skipif(object_layout.object_layout() is None, reason="another interpreter")
-
-
-@pytest.fixture(params=["object", "python"])
-def mode(request):
-    assert text_kernels.distinct_types  # loads the whole group
-    before = dict(text_kernels.__dict__)
-    if request.param == "python":
-        text_kernels.__dict__.update(fallback.python_functions(import_group("text")))
-    yield request.param
-    text_kernels.__dict__.clear()
-    text_kernels.__dict__.update(before)
 
 
 def object_array(values):
@@ -78,7 +65,7 @@ def test_any_dicts(values):
     assert count == sum("a" in value for value in values)
 
 
-def test_null_lists(mode):
+def test_null_lists(text_mode):
     assert split([[1], *NULLS, (2, "x")]) == [[1], None, None, None, None, [2, "x"]]
     assert split([np.array([1.5]), *NULLS, np.array([])]) == [[1.5], None, None, None, None, []]
 
@@ -86,7 +73,7 @@ def test_null_lists(mode):
 @pytest.mark.parametrize(
     "dtype", ["?", "i1", "u2", "i4", "i8", "f2", "f4", "f8", "M8[us]", "m8[s]"], ids=lambda dtype: dtype
 )
-def test_arrays_of_every_width(mode, dtype):
+def test_arrays_of_every_width(text_mode, dtype):
     whole = np.arange(10).astype(np.dtype(dtype)) if dtype != "?" else np.arange(10) % 3 == 0
     found = measure_lists(object_array([whole[:3], None, whole[3:3], whole[4:]]))
     assert found is not None
@@ -117,21 +104,21 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-def test_other_arrays_are_left_to_python(mode, other):
+def test_other_arrays_are_left_to_python(text_mode, other):
     assert split([np.zeros(2), other]) is None
     assert split([other, np.zeros(2)]) is None
 
 
-def test_other_lists_are_left_to_python(mode):
+def test_other_lists_are_left_to_python(text_mode):
     for other in (OwnList([1]), {1}, {"a": 1}, "ab", np.zeros(2), pd.Series([1]), 5):
         assert split([[1, 2], other]) is None
 
 
-def test_strided_arrays_of_one_item(mode):
+def test_strided_arrays_of_one_item(text_mode):
     assert split([np.arange(4.0)[::5], np.arange(2.0)]) == [[0.0], [0.0, 1.0]]
 
 
-def test_strided_columns(mode):
+def test_strided_columns(text_mode):
     table = np.empty((2, 2), object)
     table[:, 1] = [[1], [2, 3]]
     found = measure_lists(table[:, 1])
@@ -146,14 +133,14 @@ class OwnDict(dict):
         return "own"
 
 
-def test_other_mappings_are_left_to_python(mode):
+def test_other_mappings_are_left_to_python(text_mode):
     for other in (OwnDict(a=1), None, [("a", 1)]):
         assert copy_dict_items(object_array([{"a": 1}, other]), "a")[1] == -1
     values = object_array([{"a": 1}, OwnDict(a=1)])
     assert objects.field_values(values, "a").tolist() == [1, "own"]
 
 
-def test_lists_changed_between_the_passes(mode):
+def test_lists_changed_between_the_passes(text_mode):
     first, second = ["a", "b"], np.arange(2.0)
     for values, others in (
         ([first, ["c"]], [["a"], (1, 2, 3), {1, 2}]),
@@ -174,7 +161,7 @@ def test_lists_changed_between_the_passes(mode):
             assert kernel(found.objects, 2, *arguments) == BAD_LENGTH
 
 
-def test_references_are_counted(mode):
+def test_references_are_counted(text_mode):
     item = "".join(["some ", "text"])
     before = sys.getrefcount(item)
     lists, dicts = object_array([[item, item], (item,)]), object_array([{"a": item}, {}])

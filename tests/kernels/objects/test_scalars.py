@@ -13,24 +13,10 @@ from hypothesis import strategies as st
 
 from numparq.from_pandas import object_layout
 from numparq.from_pandas.numbers import scalar_reader
-from numparq.kernels import text_kernels
-from numparq.kernels.compile import fallback
-from numparq.kernels.groups import import_group
 
 NULLS = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT]
 
 pytestmark = pytest.mark.skipif(object_layout.object_layout() is None, reason="another interpreter")
-
-
-@pytest.fixture(params=["object", "python"])
-def mode(request):
-    assert text_kernels.distinct_types  # loads the whole group
-    before = dict(text_kernels.__dict__)
-    if request.param == "python":
-        text_kernels.__dict__.update(fallback.python_functions(import_group("text")))
-    yield request.param
-    text_kernels.__dict__.clear()
-    text_kernels.__dict__.update(before)
 
 
 def read(values, dtype):
@@ -58,7 +44,7 @@ def test_any_scalars(case):
     assert read(values, dtype) == values
 
 
-def test_limits_and_nulls(mode):
+def test_limits_and_nulls(text_mode):
     integers = [-(1 << 63), (1 << 63) - 1, -1, 0, 1, 1 << 30, -(1 << 30), 1 << 60]
     for values, dtype in ((integers, "i8"), ([True, False], "?"), ([0.5, -0.0, float("inf"), 5e-324], "f8")):
         assert read([*values, *NULLS, *values], dtype) == [*values, *[None] * len(NULLS), *values]
@@ -78,7 +64,7 @@ class Color(enum.IntEnum):
         ("f8", [1, True, np.float32(1), decimal.Decimal(1), decimal.Decimal("NaN"), "nan"]),
     ],
 )
-def test_other_objects_are_left_to_python(mode, dtype, others):
+def test_other_objects_are_left_to_python(text_mode, dtype, others):
     first = {"i8": 5, "?": True, "f8": 1.5}[dtype]
     for other in others:
         assert read([first, other], dtype) is None
