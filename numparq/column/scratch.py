@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,16 @@ from numparq.kernels.tables import SLACK
 # Idle buffers between reads: at most so many threads' sets, and no buffer larger than this.
 MAX_IDLE_THREADS = 16
 MAX_IDLE_BUFFER_BYTES = 8 << 20
+
+
+class ScratchShare(NamedTuple):
+    """A thread's share of the read's ``memory_limit``: bytes of a buffer (None: any), and of pages fetched at once."""
+
+    limit: int | None
+    window_bytes: int
+
+
+UNLIMITED = ScratchShare(None, sys.maxsize)
 
 
 class Scratch:
@@ -27,10 +38,12 @@ class Scratch:
         Small kernel tables, by class, made once a thread; they may hold buffers.
     limit : int or None
         Maximum bytes of a buffer, part of the read's ``memory_limit``.
+    window_bytes : int
+        Bytes of pages that are fetched together, at most; half as many are decompressed together.
     """
 
-    def __init__(self) -> None:
-        self.limit: int | None = None
+    def __init__(self, share: ScratchShare = UNLIMITED) -> None:
+        self.limit, self.window_bytes = share
         self._buffers: dict[str, np.ndarray] = {}
         self.carried_prefixes: dict[tuple[int, int], bytes] = {}
         self.kernel_tables: dict[type, Any] = {}
@@ -54,7 +67,7 @@ class Scratch:
 
     def release(self) -> None:
         """Hand the buffers over to later reads, but for large ones; no thread may use them any more."""
-        self.limit = None
+        self.limit, self.window_bytes = UNLIMITED
         if len(_idle) >= MAX_IDLE_THREADS:
             return
         for purpose, buffer in [*self._buffers.items()]:
@@ -70,11 +83,11 @@ _idle: list[Scratch] = []
 class ThreadScratch:
     """One `Scratch` for each thread of a read; idle ones are reused by later reads, up to a size.
 
-    `limit` is that of each `Scratch`.
+    `share` is that of each `Scratch`.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
-        self.limit = limit
+    def __init__(self, share: ScratchShare = UNLIMITED) -> None:
+        self.share = share
         self._local = threading.local()
         self._taken: list[Scratch] = []
 
@@ -89,7 +102,7 @@ class ThreadScratch:
             except IndexError:
                 scratch = Scratch()
             self._local.scratch = scratch
-            scratch.limit = self.limit
+            scratch.limit, scratch.window_bytes = self.share
             self._taken.append(scratch)
             return scratch
 

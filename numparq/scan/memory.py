@@ -13,6 +13,7 @@ from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.decompress import BATCH_BYTES
 from numparq.column.read.page_sources import WINDOW_BYTES
+from numparq.column.scratch import ScratchShare
 from numparq.errors import LimitError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
@@ -33,7 +34,7 @@ __all__ = [
     "format_bytes",
     "release_free_memory",
     "scratch_bytes",
-    "scratch_limit",
+    "scratch_share",
     "virtual_row_bytes",
 ]
 
@@ -57,6 +58,7 @@ _CODE = 4 + 4  # dictionary code: decoded, and in the Categorical
 _VIRTUAL = 8 + 8 + 8  # a number of a virtual column, of its row, and of all files together
 # Scratch buffers grow by a quarter beyond the requested size.
 _SLACK = 1.25
+_MIN_WINDOW_BYTES = 64 << 10
 
 _Numbers = np.ndarray
 
@@ -156,23 +158,28 @@ def _nested(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Number
     return needed
 
 
-def scratch_bytes(estimate: Sequence[MemoryEstimate], threads: int) -> int:
-    """Return the bytes of the threads' scratch buffers."""
-    each = min(WINDOW_BYTES + 2 * BATCH_BYTES, max((one.max_chunk_bytes for one in estimate), default=0))
+def scratch_bytes(estimates: Sequence[MemoryEstimate], threads: int, window: int = WINDOW_BYTES) -> int:
+    """Return the bytes of the threads' scratch buffers, given the bytes of a window of pages."""
+    each = min(2 * window, max((one.max_chunk_bytes for one in estimates), default=0))
     return int(threads * each * _SLACK)
 
 
-def scratch_limit(limit: int, threads: int) -> int:
-    """Return the maximum bytes of a thread's scratch buffer under a memory limit."""
-    return max(limit // 3 // threads, WINDOW_BYTES + 2 * BATCH_BYTES)
+def scratch_share(limit: int, threads: int) -> ScratchShare:
+    """Return a thread's share of a memory limit; a larger page than the limit's third takes what it needs, up to 8 MiB.
+
+    A window of pages, and as many bytes decompressed and transcoded, take a third of the limit.
+    """
+    third = limit // 3 // threads
+    window = max(int(third / 2 / _SLACK), _MIN_WINDOW_BYTES)
+    return ScratchShare(max(third, WINDOW_BYTES + 2 * BATCH_BYTES), min(window, WINDOW_BYTES))
 
 
 def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], threads: int, limit: int) -> None:
     """Raise LimitError if the rows of all files and the scratch buffers exceed `limit` bytes."""
     rows = sum(len(some) for _, slices in parts for some in slices)
-    needed = sum(costs.slice_bytes(slices) for costs, slices in parts) + scratch_bytes(
-        [costs for costs, _ in parts], threads
-    )
+    window = scratch_share(limit, threads).window_bytes
+    needed = sum(costs.slice_bytes(slices) for costs, slices in parts)
+    needed += scratch_bytes([costs for costs, _ in parts], threads, window)
     if needed > limit:
         raise LimitError(
             f"{rows:,} rows would take about {format_bytes(needed)} of memory, and memory_limit is "

@@ -11,7 +11,7 @@ import numpy as np
 
 from numparq.column.buffers import DecodedColumn
 from numparq.column.read.row_selection import SLICE_STOP
-from numparq.column.scratch import ThreadScratch
+from numparq.column.scratch import UNLIMITED, ScratchShare, ThreadScratch
 from numparq.errors import LimitError, ParquetError, SchemaError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
@@ -24,7 +24,7 @@ from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
 from .file_reader import FileReader
-from .memory import check_filter_memory, check_rows_memory, decoded_bytes, scratch_limit
+from .memory import check_filter_memory, check_rows_memory, decoded_bytes, scratch_share
 from .null_counts import file_may_have_nulls, merge_may_be_null, merge_null_counts
 from .options import ScanOptions, select_row_slices
 from .projected_columns import ProjectedColumns, project_columns
@@ -89,9 +89,9 @@ class Scan:
         self._options = options
         self._skip = skip
         self._threads = options.threads
-        self._scratch_limit: int | None = None
+        self._scratch_share = UNLIMITED
         if options.memory_limit is not None:
-            self._scratch_limit = scratch_limit(options.memory_limit, thread_count(options.threads))
+            self._scratch_share = scratch_share(options.memory_limit, thread_count(options.threads))
         self._unused_readers: dict[ScanFile, FileReader] = {}
         self._is_identity = len(files) == 1 and files[0].columns.is_identity
         self._must_finish = skip is not None or bool(projection.virtual) or projection.has_partitions
@@ -229,9 +229,9 @@ class Scan:
 
     # --- readers ------------------------------------------------------------------------------------------------------
 
-    def set_shares(self, threads: int, scratch_limit: int | None) -> None:
+    def set_shares(self, threads: int, scratch_share: ScratchShare) -> None:
         """Limit the decoding threads, and the scratch buffers of each."""
-        self._threads, self._scratch_limit = threads, scratch_limit
+        self._threads, self._scratch_share = threads, scratch_share
 
     def file_reader(self, scan_file: ScanFile) -> FileReader:
         """Return a reader of a file, to plan its rows or to estimate them."""
@@ -260,7 +260,7 @@ class Scan:
     ) -> tuple[list[FileReader], BlockLayout, list[DecodedColumn]]:
         """Select and decode rows; return the readers needed, the memory, and the projected leaves."""
         options, progress = self._options, None
-        pool, scratch = WorkerPool(thread_count(self._threads)), ThreadScratch(self._scratch_limit)
+        pool, scratch = WorkerPool(thread_count(self._threads)), ThreadScratch(self._scratch_share)
         opened: list[Any] = [pool, scratch]
         selects_rows = limit is not None
         if options.progress:

@@ -135,6 +135,32 @@ def test_larger_page_is_refused(tmp_path, name, on_error):
         numparq.read_parquet(path, on_error=on_error, memory_limit=16 << 20)
 
 
+@pytest.mark.parametrize("write_page_index", [False, True])
+@pytest.mark.parametrize("limit", [1 << 20, 4 << 20])
+def test_small_limits_for_a_chunk_of_small_pages(tmp_path, limit, write_page_index):
+    """Windows of pages shrink with the limit: with those of 4 MiB nothing would be left to rows."""
+    path, rows = tmp_path / "pages.parquet", 1_500_000
+    options = {"use_dictionary": False, "compression": "none", "data_page_size": 800, "write_batch_size": 100}
+    pq.write_table(pa.table({"a": range(rows)}), path, rows, write_page_index=write_page_index, **options)
+    with numparq.ParquetFile(path) as file:
+        batches = [batch["a"].to_numpy() for batch in file.iter_batches(memory_limit=limit, threads=1)]
+    assert max(map(len, batches)) * 8 < limit // 4
+    np.testing.assert_array_equal(np.concatenate(batches), np.arange(rows))
+
+
+def test_too_small_limits_say_what_is_needed(tmp_path):
+    path = tmp_path / "large.parquet"
+    data = pa.table({"a": [f"{number:0100000}" for number in range(100)]})
+    pq.write_table(data, path, use_dictionary=False, write_batch_size=1, data_page_size=1, compression="none")
+    with numparq.ParquetFile(path) as file:
+        with pytest.raises(numparq.LimitError, match="raise it to at least 320 KiB"):
+            next(file.iter_batches(memory_limit=100 << 10))
+        with pytest.raises(numparq.LimitError, match=r"a row takes about .*; raise memory_limit to \d+ KiB") as caught:
+            next(file.iter_batches(memory_limit=400 << 10))
+        enough = int(caught.value.message.split(" KiB, or")[0].split()[-1])
+        assert sum(map(len, file.iter_batches(memory_limit=enough + 1 << 10))) == 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["frames", "arrow"])
 @pytest.mark.parametrize("groups", [1, 8, 80])

@@ -176,7 +176,7 @@ class _NullValues:
 
     def decode(self, pages: Pages, levels: LevelDecoder, task: DecodeTask, scratch: Scratch) -> None:
         """Decode the levels of pages."""
-        placement = PageBatches(pages)
+        placement = PageBatches(pages, scratch)
         decompressed = scratch.buffer("decompressed", placement.decompressed)
         for batch in placement.batches:
             for _ in open_batch(pages, batch, decompressed, scratch, levels):
@@ -312,7 +312,7 @@ class RowCountSink(PageSink):
         return RowCountSink(self.leaf, self.num_rows)
 
     def _count_rows(self, pages: Pages, quirks: int, scratch: Scratch) -> None:
-        placement = PageBatches(pages)
+        placement = PageBatches(pages, scratch)
         decompressed = scratch.buffer("decompressed", placement.decompressed)
         for batch in placement.batches:
             decompress_pages(pages, batch, decompressed)

@@ -175,7 +175,8 @@ class TaskScheduler:
         groups = slices.table[:, SLICE_GROUP][order // len(positions)].tolist()
         chunk_owners, chunk_outputs = np.array(owners)[of_column].tolist(), np.array(output_of)[of_column]
         tasks: list[DecodeTask] = []
-        for first, last in pairwise(coalesce_chunks(chunks, share, self.context.reader.max_gap)):
+        most = min(share, context.local.share.window_bytes)
+        for first, last in pairwise(coalesce_chunks(chunks, most, context.reader.max_gap)):
             run, run_groups = chunks[first:last], groups[first:last]
             source, sink = ScannedPages(context.reader, run, run_groups), FixedSink(outputs, chunk_outputs[first:last])
             is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
@@ -229,7 +230,8 @@ class TaskScheduler:
 
     def _string_runs(self, chunks: np.ndarray, slices: RowSlices, share: int) -> list[int]:
         """Return the bounds of runs of chunks of strings whose rows follow one another, each fetched together."""
-        edges = coalesce_chunks(chunks, share, self.context.reader.max_gap)
+        most = min(share, self.context.local.share.window_bytes)
+        edges = coalesce_chunks(chunks, most, self.context.reader.max_gap)
         if len(chunks) == 1:
             return edges
         goes_on = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # strings go on even over the bounds of chunks

@@ -157,7 +157,7 @@ def _dictionary_cache(
 ) -> DictionaryCache | None:
     """Return the cache of a chunk's dictionary; None in limited memory, and for codes of fixed-size values."""
     context, target = scheduler.context, scheduler.memory.targets[column]
-    if context.file is None or context.local.limit is not None:
+    if context.file is None or context.local.share.limit is not None:
         return None
     if target.storage == "dictionary" and chunk[C_TYPE] != BYTE_ARRAY:
         return None

@@ -87,7 +87,7 @@ class ChunkSelection:
 
         `entries` are of the chunk's dictionary, in the output's type; None: the pages have it. Raises PageFailure.
         """
-        placement = PageBatches(pages)
+        placement = PageBatches(pages, scratch)
         if entries is None:
             entries = scratch.buffer("dictionary", placement.dictionary)
         work = _work_memory(placement, scratch)
@@ -132,7 +132,7 @@ class ChunkSelection:
         `strings` has room for all selected rows, and validity. Null counts go to the chunk table. Raises PageFailure.
         """
         assert strings.validity is not None
-        placement = PageBatches(pages)
+        placement = PageBatches(pages, scratch)
         work = _work_memory(placement, scratch)
         decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
         for batch in placement.batches:

@@ -60,7 +60,7 @@ def decode_binary(
     offsets, validity = strings.offsets, strings.validity
     assert validity is not None
     offsets[0] = 0
-    placement = PageBatches(pages)
+    placement = PageBatches(pages, scratch)
     decompressed = scratch.buffer("decompressed", placement.decompressed)
     indices, levels = scratch.buffer("indices", 4 * placement.values), scratch.buffer("levels", placement.values)
     state = np.zeros(STATE_FIELDS, np.int64)
@@ -139,7 +139,7 @@ def decode_fixed(
     `dictionary` (uint8) holds the dictionaries decoded before, with room for those among the pages; None: the thread's
     buffer. `page_levels` decodes the levels of a nested leaf, whose values are then dense. Raises PageFailure.
     """
-    placement = PageBatches(pages)
+    placement = PageBatches(pages, scratch)
     if dictionary is None:
         dictionary = scratch.buffer("dictionary", placement.dictionary)
     decompressed = scratch.buffer("decompressed", placement.decompressed)
@@ -180,7 +180,7 @@ def decode_fixed_dictionaries(pages: Pages, scratch: Scratch) -> list[BinaryArra
     chunks[:, C_CAST], chunks[:, C_ITEM_SIZE] = COPY, width
     stored = Pages(pages.raw, chunks, pages.pages[places])
     try:
-        values = allocate(PageBatches(stored).dictionary + SLACK)
+        values = allocate(PageBatches(stored, scratch).dictionary + SLACK)
         decode_fixed(stored, FixedOutput(values[:0], values[:0]), values, scratch)
     except PageFailure as failure:
         failure.page = int(places[failure.page])

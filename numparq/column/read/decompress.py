@@ -29,6 +29,8 @@ from numparq.kernels.tables import (
 from .pages import PageFailure
 
 if TYPE_CHECKING:
+    from numparq.column.scratch import Scratch
+
     from .pages import Pages
 
 # Decompressed bytes of a batch: one call serves many small pages, a larger page is a batch of its own.
@@ -54,7 +56,7 @@ class PageBatches:
         Values of the largest data page, and bytes of the largest value.
     """
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Pages, scratch: Scratch) -> None:
         count = len(pages.pages)
         batches = np.empty((count + 1, BATCH_FIELDS), np.int64)
         totals = np.empty(TOTAL_FIELDS, np.int64)
@@ -62,7 +64,7 @@ class PageBatches:
             pages.chunks.reshape(-1),
             pages.pages.reshape(-1),
             count,
-            BATCH_BYTES,
+            min(BATCH_BYTES, scratch.window_bytes // 2),
             batches.reshape(-1),
             totals,
         )

@@ -95,7 +95,7 @@ def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | No
 
 
 def _decode_binary_dictionaries(pages: Pages, scratch: Scratch) -> BinaryArray:
-    placement = PageBatches(pages)
+    placement = PageBatches(pages, scratch)
     count = size = 0
     for number, page in enumerate(pages.pages.tolist()):
         num_bytes = page[P_UNCOMPRESSED if page[P_IS_COMPRESSED] else P_COMPRESSED]

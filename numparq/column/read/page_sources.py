@@ -104,7 +104,8 @@ class ScannedPages:
         """Fetch and scan one chunk, window by window."""
         position, end = self.chunks[0, [C_START, C_END]].tolist()
         self._move(position)
-        size = WINDOW_BYTES if end - position > WINDOW_BYTES * 3 // 2 else end - position
+        window = min(WINDOW_BYTES, scratch.window_bytes)
+        size = window if end - position > window * 3 // 2 else end - position
         carried = np.empty(0, np.uint8)
         while True:
             length = min(size, end - position)
@@ -118,7 +119,7 @@ class ScannedPages:
             if is_done:
                 return
             consumed = scan.position
-            size = _next_window(scan, size)
+            size = _next_window(scan, size, window)
             carried = raw[consumed:length]
             position += consumed
             self._move(consumed)
@@ -139,12 +140,12 @@ class ScannedPages:
         self.chunks[:, C_END] -= distance
 
 
-def _next_window(scan: HeaderScan, size: int) -> int:
-    """Return the bytes of the next window, given those of one whose last page or header is incomplete."""
+def _next_window(scan: HeaderScan, size: int, window: int) -> int:
+    """Return the bytes of the next window, at least `window`, after one whose last page or header is incomplete."""
     needed = scan.num_bytes_needed
     if needed > 0:
-        return max(needed, WINDOW_BYTES)
-    return max(size, WINDOW_BYTES) if scan.position else 2 * size
+        return max(needed, window)
+    return max(size, window) if scan.position else 2 * size
 
 
 @dataclass(eq=False, repr=False)
@@ -175,19 +176,20 @@ class LocatedPages:
         return int(np.add.reduce(self.locations[:, L_END] - self.locations[:, L_START]))
 
     def windows(self, scratch: Scratch) -> Iterable[Pages]:
-        """Fetch the pages and read their headers, up to WINDOW_BYTES at a time."""
+        """Fetch the pages and read their headers, a window at a time."""
         locations = self.locations
         sizes = locations[:, L_END] - locations[:, L_START]
-        if len(sizes) == 1 or 0 < np.add.reduce(sizes) <= WINDOW_BYTES:
+        window = min(WINDOW_BYTES, scratch.window_bytes)
+        if len(sizes) == 1 or 0 < np.add.reduce(sizes) <= window:
             return [read_located_pages(self.reader, self.chunks, locations, self.is_flat, scratch)]
-        runs = self._split(sizes.cumsum())
+        runs = self._split(sizes.cumsum(), window)
         return (read_located_pages(self.reader, self.chunks, run, self.is_flat, scratch) for run in runs)
 
-    def _split(self, ends: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield runs of the locations of at most a window's bytes each; `ends` are cumulative sizes."""
+    def _split(self, ends: np.ndarray, window: int) -> Iterator[np.ndarray]:
+        """Yield runs of the locations of at most `window` bytes each; `ends` are cumulative sizes."""
         first = before = 0
         while first < len(ends):
-            last = max(int(ends.searchsorted(before + WINDOW_BYTES, side="right")), first + 1)
+            last = max(int(ends.searchsorted(before + window, side="right")), first + 1)
             before = int(ends[last - 1])
             yield self.locations[first:last]
             first = last

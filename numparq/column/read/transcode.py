@@ -81,7 +81,7 @@ def _transcode_runs(
     makers = _transcoders(pages, first, last)
     edges = [first, *((makers[1:] != makers[:-1]).nonzero()[0] + first + 1).tolist(), last]
     rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # a copy: the pages may be decoded again
-    room, state = BATCH_BYTES, np.zeros(STATE_FIELDS, np.int64)
+    room, state = min(BATCH_BYTES, scratch.window_bytes // 2), np.zeros(STATE_FIELDS, np.int64)
     for start, stop in pairwise(edges):
         if makers[start - first] == NO_TRANSCODER:
             yield pages.pages, start, stop, decompressed
@@ -183,7 +183,7 @@ def _transcode_continued(
     pages: Pages, number: int, decompressed: np.ndarray, scratch: Scratch, before: bytes, state: np.ndarray
 ) -> DecodablePages:
     """Transcode a page whose first prefix may refer to `before`; `state` then locates its last string."""
-    room = BATCH_BYTES + len(before)
+    room = min(BATCH_BYTES, scratch.window_bytes // 2) + len(before)
     while True:
         out = scratch.buffer("plain", room)
         out[: len(before)] = np.frombuffer(before, np.uint8)

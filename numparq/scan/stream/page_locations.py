@@ -13,7 +13,7 @@ from numparq.column.read.context import ReadContext
 from numparq.column.read.page_sources import ScannedPages, data_page_positions
 from numparq.column.read.pages import ChunkFailure
 from numparq.column.read.row_selection import RowSlices
-from numparq.column.scratch import Scratch
+from numparq.column.scratch import UNLIMITED, Scratch, ScratchShare, ThreadScratch
 from numparq.errors import ParquetError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.format.page_index import OffsetIndex
@@ -52,14 +52,22 @@ class PageLocator:
         How each is decoded.
     verify_crc : bool
         Whether to verify page checksums before levels are counted.
+    scratch_share : ScratchShare
+        Scratch buffers that it may use.
     """
 
     def __init__(
-        self, file: OpenFile, leaves: Sequence[Leaf], output_types: Sequence[OutputType], verify_crc: bool
+        self,
+        file: OpenFile,
+        leaves: Sequence[Leaf],
+        output_types: Sequence[OutputType],
+        verify_crc: bool,
+        scratch_share: ScratchShare = UNLIMITED,
     ) -> None:
         self._file = file
         self._quirks = page_quirks(file.footer.created_by)
         self._verify_crc = verify_crc and self._quirks.has_checksums
+        self._scratch_share = scratch_share
         self._leaves = leaves
         self._output_types = output_types
         self._places = IndexLocations.for_file(file)
@@ -102,7 +110,7 @@ class PageLocator:
         if leaf.max_repetition_level:
             locations = self._count_rows(leaf, table, chunk.num_rows, row_group)
         else:
-            locations = _locate_pages(ScannedPages(self._file.reader, table))
+            locations = self._locate_pages(ScannedPages(self._file.reader, table))
         if locations is None:
             return None
         end = int(locations[-1, :2].sum()) if len(locations) else chunk.start
@@ -121,25 +129,24 @@ class PageLocator:
         from numparq.column.jobs.nested_sink import RowCountSink
 
         table[0, C_ROW_START], table[0, C_ROW_STOP] = 0, table[0, C_NUM_VALUES]
-        reader, quirks = self._file.reader, self._quirks
+        reader, quirks, local = self._file.reader, self._quirks, ThreadScratch(self._scratch_share)
         sink = RowCountSink(leaf, num_rows)
         with (
             WorkerPool(1) as pool,
-            closing(ReadContext(reader, [leaf.name], pool, self._verify_crc, bit_packed=quirks.bit_packed)) as context,
+            closing(ReadContext(reader, [leaf.name], pool, self._verify_crc, local, quirks.bit_packed)) as context,
         ):
             DecodeTask(context, [row_group], [0], ScannedPages(reader, table), sink)()
         return sink.locations
 
-
-def _locate_pages(source: ScannedPages) -> np.ndarray:
-    """Return position, size and first row of each data page: int64 (pages, 3)."""
-    start = int(source.chunks[0, C_START])
-    windows = [np.empty((0, 3), np.int64)]
-    try:
-        for pages in source.windows(Scratch()):
-            positions = data_page_positions(pages.pages, start - int(source.chunks[0, C_START]))
-            first_rows = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE, P_ROW]
-            windows.append(np.column_stack([positions, first_rows]))
-    except ChunkFailure as failure:
-        raise failure.error from None
-    return np.concatenate(windows)
+    def _locate_pages(self, source: ScannedPages) -> np.ndarray:
+        """Return position, size and first row of each data page: int64 (pages, 3)."""
+        start = int(source.chunks[0, C_START])
+        windows = [np.empty((0, 3), np.int64)]
+        try:
+            for pages in source.windows(Scratch(self._scratch_share)):
+                positions = data_page_positions(pages.pages, start - int(source.chunks[0, C_START]))
+                first_rows = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE, P_ROW]
+                windows.append(np.column_stack([positions, first_rows]))
+        except ChunkFailure as failure:
+            raise failure.error from None
+        return np.concatenate(windows)

@@ -98,7 +98,7 @@ class UnitReader:
             shares.has_exact_batches,
             shares.reads_ahead,
         )
-        self._scan.set_shares(shares.threads, shares.scratch_limit)
+        self._scan.set_shares(shares.threads, shares.scratch_share)
 
     def _units(self, convert: Callable[[DecodedRows], _Unit]) -> Iterator[_Unit]:
         """Decode and convert one unit after the other; at least one, though it may be without rows."""
@@ -130,7 +130,7 @@ class UnitReader:
         unit: list[ScanFile] = []
         size = estimate = 0.0
         for scan_file, (leaves, types, costs) in zip(self._files, self._estimates, strict=True):
-            pages = PageLocator(scan_file.file, leaves, types, self._options.verify_crc)
+            pages = PageLocator(scan_file.file, leaves, types, self._options.verify_crc, self._shares.scratch_share)
             plan = UnitPlan(scan_file.slices, costs, self._shares, pages.unsplittable_columns)
             plan.inflation = self._inflation or plan.inflation
             left = scan_file.slices.num_rows

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.read.row_selection import RowSlice
+from numparq.column.scratch import UNLIMITED
 from numparq.errors import LimitError
 from numparq.format.schema import Leaf
-from numparq.scan.memory import MemoryEstimate, format_bytes, scratch_bytes, scratch_limit
+from numparq.scan.memory import MemoryEstimate, format_bytes, scratch_bytes, scratch_share
 from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
@@ -45,6 +46,7 @@ class UnitPlan:
     ) -> None:
         self._slices = slices
         self._costs = costs
+        self._shares = shares
         self._room = shares.unit_bytes
         self._batch_rows = shares.batch_rows
         self._is_strict = shares.is_strict
@@ -90,7 +92,8 @@ class UnitPlan:
             raise LimitError(
                 f"{len(part):,} rows would take about {format_bytes(len(part) * self._row_bytes(part))}, more than the "
                 f"{format_bytes(self._room)} available at once; they cannot be split, since rows of {names} begin in "
-                "one page and end in another; raise memory_limit, or leave the column out",
+                f"one page and end in another; raise memory_limit to {self._limit_for(part, len(part))}, or leave the "
+                "column out",
                 row_group=part.row_group,
             )
         start = part.start
@@ -99,6 +102,9 @@ class UnitPlan:
             yield [RowSlice(part.row_group, start, stop, 0)]
             start = stop
 
+    def _limit_for(self, part: RowSlice, num_rows: int) -> str:
+        return format_bytes(self._shares.limit_for(num_rows * self._row_bytes(part)))
+
     def _rows_that_fit(self, part: RowSlice) -> int:
         fit = int(self._room / self._row_bytes(part))
         if not fit and not self._is_strict:
@@ -106,7 +112,7 @@ class UnitPlan:
         if not fit:
             raise LimitError(
                 f"a row takes about {format_bytes(self._row_bytes(part))}, more than the {format_bytes(self._room)} "
-                "available at once; raise memory_limit, or read fewer columns",
+                f"available at once; raise memory_limit to {self._limit_for(part, 1)}, or read fewer columns",
                 row_group=part.row_group,
             )
         return fit // self._batch_rows * self._batch_rows or fit
@@ -147,8 +153,8 @@ class MemoryShares:
     ----------
     threads : int
         Decoding threads, as many as memory allows.
-    scratch_limit : int or None
-        Maximum bytes of a thread's scratch buffer.
+    scratch_share : ScratchShare
+        A thread's scratch buffers.
     unit_bytes : int
         Bytes of a unit.
     is_strict : bool
@@ -166,8 +172,15 @@ class MemoryShares:
         self.threads = thread_count(threads)
         while self.threads > 1 and scratch_bytes(costs, self.threads) > limit // 3:
             self.threads -= 1
-        self.scratch_limit = scratch_limit(limit, self.threads) if sizes.has_limit else None
-        left = max(limit - scratch_bytes(costs, self.threads), 0) / _MARGIN
+        self.scratch_share = scratch_share(limit, self.threads) if sizes.has_limit else UNLIMITED
+        self._limit = limit
+        scratch = scratch_bytes(costs, self.threads, scratch_share(limit, self.threads).window_bytes)
+        left = (limit - scratch) / _MARGIN
+        if left < 1:
+            raise LimitError(
+                f"memory_limit={format_bytes(limit)} is too small: fetching and decompressing pages takes "
+                f"{format_bytes(scratch)}; raise it to at least {format_bytes(2 * scratch)}"
+            )
         largest = max((one.max_row_bytes for one in costs), default=1.0)
         self.batch_rows = sizes.batch_rows_for(largest, left)
         self.has_exact_batches = sizes.batch_rows is not None
@@ -183,8 +196,12 @@ class MemoryShares:
                     f"three must fit in memory_limit={format_bytes(limit)}; use fewer batch_rows, or raise memory_limit"
                 )
         self.is_strict = sizes.has_limit
-        self.unit_bytes = int(room)
+        self.unit_bytes = max(int(room), 1)
         self.batch_rows = max(min(self.batch_rows, int(room / largest)), 1)
+
+    def limit_for(self, unit_bytes: float) -> int:
+        """Return the memory limit that leaves so much to a unit: all shares are in proportion to it."""
+        return int(self._limit * unit_bytes / self.unit_bytes) + 1
 
 
 def add_filter_columns(

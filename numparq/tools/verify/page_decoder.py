@@ -196,7 +196,7 @@ class PageDecoder:
 
     def _decode_page(self, pages: Pages, dictionary: PageDictionary | None) -> PageValues:
         try:
-            placement = PageBatches(pages)
+            placement = PageBatches(pages, self._scratch)
             decompressed = self._scratch.buffer("decompressed", placement.decompressed)
             decompress_pages(pages, placement.batches[0], decompressed)
         except (PageFailure, ParquetError, MemoryError) as error:
