@@ -136,31 +136,64 @@ def decompress_element(data, pos, end, out, out_pos, target, out_end):
 
 
 @inlined
-def decompress_copy_literal_pairs(data, pos, last, out, out_pos, target, out_last):
-    """Decompress copies, each with the short literal that may follow; return the positions in `data` and `out`.
+def decompress_copy_literal_pair(data, pos, out, out_pos, target):
+    """Decompress a copy with the short literal that may follow; return the positions in `data` and `out`, and True.
 
-    Stops before an element of another kind or a damaged one, and at `last` and `out_last`.
+    False, and no other positions: the element is of another kind, or damaged.
     """
+    word = load64(data, pos)
+    tag = np.int64(word & np.uint64(0xFF))
+    entry = _SHORT_COPIES[tag]
+    word >>= np.uint64(8)
+    offset = np.int64(word & _OFFSETS[tag]) + (entry >> 7)
+    if np.uint64(offset - 1) >= np.uint64(target - out_pos):
+        return pos, target, False
+    copy_back(out, target, offset, entry & 127)
+    target += entry & 127
+    extra = tag & 3
+    # Whether a literal follows is unpredictable, so that is no branch: 16 bytes are copied, and count if it does.
+    following = np.int64(word >> np.uint64(extra << 3))
+    pos += extra + 1
+    copy16(out, target, data, pos + 1)
+    length = ((following & 0xFF) >> 2) + 1
+    counts = -np.int64(following & _NO_SHORT_LITERAL == 0)
+    return pos + (counts & (length + 1)), target + (counts & length), True
+
+
+@inlined
+def decompress_copy_literal_pairs(data, pos, last, out, out_pos, target, out_last):
+    """Decompress such pairs up to an element of another kind, or to `last` and `out_last`; return the positions."""
     while pos < last and target < out_last:
-        word = load64(data, pos)
-        tag = np.int64(word & np.uint64(0xFF))
-        entry = _SHORT_COPIES[tag]
-        word >>= np.uint64(8)
-        offset = np.int64(word & _OFFSETS[tag]) + (entry >> 7)
-        if np.uint64(offset - 1) >= np.uint64(target - out_pos):
+        pos, target, is_pair = decompress_copy_literal_pair(data, pos, out, out_pos, target)
+        if not is_pair:
             break
-        copy_back(out, target, offset, entry & 127)
-        target += entry & 127
-        extra = tag & 3
-        # Whether a literal follows is unpredictable, so that is no branch: 16 bytes are copied, and count if it does.
-        following = np.int64(word >> np.uint64(extra << 3))
-        pos += extra + 1
-        copy16(out, target, data, pos + 1)
-        length = ((following & 0xFF) >> 2) + 1
-        counts = -np.int64(following & _NO_SHORT_LITERAL == 0)
-        pos += counts & (length + 1)
-        target += counts & length
     return pos, target
+
+
+@helper
+def decompress_two_snappy(data, pos, end, other, other_end, out, out_pos, out_end, other_out, other_out_end):
+    """Decompress two raw Snappy blocks by turns, until one of them is nearly done.
+
+    Return the next element of each, or BAD_COMPRESSED_DATA, and where its output goes.
+    """
+    # An element's position depends on those before: each waits for the last. Two blocks do not wait for one another.
+    target, other_target = out_pos, other_out
+    last, other_last = end - _LOADED, other_end - _LOADED
+    out_last, other_out_last = out_end - _STORED, other_out_end - _STORED
+    while pos < last and target < out_last and other < other_last and other_target < other_out_last:
+        pos, target, is_pair = decompress_copy_literal_pair(data, pos, out, out_pos, target)
+        if not is_pair:
+            pos, target = decompress_element(data, pos, end, out, out_pos, target, out_end)
+            if pos < 0:
+                break
+        other, other_target, is_pair = decompress_copy_literal_pair(data, other, out, other_out, other_target)
+        if not is_pair:
+            other, other_target = decompress_element(
+                data, other, other_end, out, other_out, other_target, other_out_end
+            )
+            if other < 0:
+                break
+    return pos, target, other, other_target
 
 
 @helper
@@ -201,18 +234,41 @@ def decompress_snappy(data, pos, end, out, out_pos, out_end):
 
 
 @helper
-def decompress_snappy_page(pages, page, raw, scratch):
-    """Decompress the value section of a page, if it is compressed, to its P_SCRATCH; return 0 or a status.
+def snappy_bounds(pages, page):
+    """Return where the compressed value section of a page begins and ends, and likewise where it is decompressed to.
 
     Level sections of V2 pages are not compressed.
     """
+    levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
+    body = pages[page + P_BODY]
+    target = pages[page + P_SCRATCH]
+    return body + levels, body + pages[page + P_COMPRESSED], target, target + pages[page + P_UNCOMPRESSED] - levels
+
+
+@helper
+def decompress_snappy_page(pages, page, raw, scratch):
+    """Decompress the value section of a page, if it is compressed, to its P_SCRATCH; return 0 or a status."""
     if pages[page + P_IS_COMPRESSED] == 0:
         return 0
-    levels = pages[page + P_REPETITION_BYTES] + pages[page + P_DEFINITION_BYTES]
-    start = pages[page + P_BODY] + levels
-    end = pages[page + P_BODY] + pages[page + P_COMPRESSED]
-    target = pages[page + P_SCRATCH]
-    return decompress_snappy(raw, start, end, scratch, target, target + pages[page + P_UNCOMPRESSED] - levels)
+    start, end, target, target_end = snappy_bounds(pages, page)
+    return decompress_snappy(raw, start, end, scratch, target, target_end)
+
+
+@helper
+def decompress_two_snappy_pages(pages, page, other, raw, scratch):
+    """Decompress the value sections of two compressed pages at once; return 0 or BAD_COMPRESSED_DATA."""
+    pos, end, out, out_end = snappy_bounds(pages, page)
+    pos2, end2, out2, out_end2 = snappy_bounds(pages, other)
+    pos = read_snappy_preamble(raw, pos, end, out_end - out)
+    pos2 = read_snappy_preamble(raw, pos2, end2, out_end2 - out2)
+    if pos < 0 or pos2 < 0:
+        return BAD_COMPRESSED_DATA
+    pos, target, pos2, target2 = decompress_two_snappy(raw, pos, end, pos2, end2, scratch, out, out_end, out2, out_end2)
+    if pos < 0 or pos2 < 0:
+        return BAD_COMPRESSED_DATA
+    pos, _ = decompress_snappy_until(raw, pos, end, scratch, out, target, out_end, out_end)
+    pos2, _ = decompress_snappy_until(raw, pos2, end2, scratch, out2, target2, out_end2, out_end2)
+    return min(pos, pos2, 0)
 
 
 @kernel("i8 x x u1 u1 i8")
@@ -221,9 +277,17 @@ def decompress_snappy_pages(pages, first, last, raw, scratch, state):
 
     Return 0, or a status with the page in ``state[0]``.
     """
-    for number in range(first, last):
-        status = decompress_snappy_page(pages, number * PAGE_FIELDS, raw, scratch)
+    number = first
+    while number < last:
+        page = number * PAGE_FIELDS
+        other = page + PAGE_FIELDS
+        if number + 1 < last and pages[page + P_IS_COMPRESSED] and pages[other + P_IS_COMPRESSED]:
+            if decompress_two_snappy_pages(pages, page, other, raw, scratch) >= 0:
+                number += 2
+                continue
+        status = decompress_snappy_page(pages, page, raw, scratch)
         if status < 0:
             state[0] = number
             return status
+        number += 1
     return 0

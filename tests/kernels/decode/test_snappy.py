@@ -103,6 +103,26 @@ def test_damaged_bytes(engine):
         compare(engine, bytes(damaged), len(data) + int(rng.choice([0, 0, 0, 1, -1])), number)
 
 
+@engines
+def test_damage_in_one_of_several_blocks(engine):
+    """Blocks are decompressed by twos: the first damaged one is named, wherever the damage is."""
+    rng = np.random.default_rng(6)
+    for number in range(engine.size(300)):
+        made = [snappy.random_block(rng, int(rng.integers(1, 60)), 20) for _ in range(int(rng.integers(2, 6)))]
+        blocks = [bytearray(stream) for stream, _ in made]
+        for _ in range(int(rng.integers(1, 3))):
+            damaged = blocks[rng.integers(0, len(blocks))]
+            damaged[rng.integers(0, len(damaged))] = rng.integers(0, 256)
+        expected = []
+        for place, (block, (_, data)) in enumerate(zip(blocks, made, strict=True)):
+            try:
+                expected.append(snappy.decompress(bytes(block), len(data)))
+            except Damaged:
+                expected = (BAD_COMPRESSED_DATA, place)
+                break
+        assert decompress(engine, blocks, number, [len(data) for _, data in made]) == expected
+
+
 def compare(engine, block, size, seed):
     try:
         expected = [snappy.decompress(block, size)]
