@@ -137,15 +137,15 @@ def test_page_locations_cover_a_written_chunk():
     )
     opened = numparq.ParquetFile(file.getvalue())
     from numparq.io.open import open_source
-    from numparq.scan.recovery.page_walk import read_page_locations
+    from numparq.scan.recovery.page_walk import read_chunk_pages
 
     for column, has_dictionary in ((0, False), (1, True)):
         chunk = opened.metadata.row_groups[0].columns[column]
         meta = chunk.meta_data
         start = meta.dictionary_page_offset or meta.data_page_offset
         end = start + meta.total_compressed_size
-        locations = read_page_locations(ModuleReader(open_source(file.getvalue())), chunk, start, end, 1000)
-        pages = ChunkPages(start, end, 1000, locations)
+        pages = read_chunk_pages(ModuleReader(open_source(file.getvalue())), chunk, start, end, 1000)
+        assert pages is not None
         assert (pages.dictionary_range is not None) == has_dictionary
         assert pages.rows_in_pages(np.arange(pages.num_pages)) == RowRanges.all(1000)
         everything = pages.byte_ranges(np.arange(pages.num_pages))

@@ -88,7 +88,7 @@ class ByteArraySink(PageSink):
         """Decode the selected rows of pages; check strings that are not of a dictionary, which is checked before."""
         before = selection.num_decoded
         try:
-            selection.read_binary(pages, self._dictionary or EMPTY_DICTIONARY, self._strings, scratch)
+            selection.read(pages, self._strings, self._dictionary or EMPTY_DICTIONARY, scratch)
         except (PageFailure, LimitError) as failure:
             raise task.page_error(pages, failure) from None
         is_plain = (pages.pages[:, P_TYPE] != DICTIONARY_PAGE) & ~have_indices(pages)

@@ -58,7 +58,7 @@ class FixedSink(PageSink):
         selection, cache = task.selection, task.dictionary_cache
         if selection is not None:
             try:
-                selection.read_fixed(pages, self.outputs[0], self.entries, scratch)
+                selection.read(pages, self.outputs[0], self.entries, scratch)
             except (PageFailure, LimitError) as failure:
                 if isinstance(failure, LimitError) or not _asks_for_retry(pages, failure):
                     raise task.page_error(pages, failure) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -82,58 +83,28 @@ class ChunkSelection:
         which = int(before.searchsorted(position, side="right"))
         return int(ranges[which, 1] - before[which]) + position
 
-    def read_fixed(self, pages: Pages, output: FixedOutput, entries: np.ndarray | None, scratch: Scratch) -> None:
-        """Decode the selected rows of pages into the output, behind those before; nulls are counted in the chunk table.
+    def read(
+        self,
+        pages: Pages,
+        output: FixedOutput | BinaryArray,
+        entries: np.ndarray | BinaryArray | None,
+        scratch: Scratch,
+    ) -> None:
+        """Decode the selected rows of pages into the output, behind those before; null counts go to the chunk table.
 
-        `entries` are of the chunk's dictionary, in the output's type; None: the pages have it. Raises PageFailure.
+        `entries` are of the chunk's dictionary, in the output's type; None: the pages have it. Strings have room
+        for all selected rows, and validity; their data is replaced if it is too small. Raises PageFailure.
         """
         placement = PageBatches(pages, scratch)
-        if entries is None:
-            entries = scratch.buffer("dictionary", placement.dictionary)
         work = _work_memory(placement, scratch)
-        decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
-        for batch in placement.batches:
-            first, last, by_kernel, is_decodable = batch
-            is_stored = by_kernel & is_decodable  # the kernel decompresses pages, as far as need be
-            parts: Iterable[DecodablePages] = [(pages.pages, first, last, decompressed)]
-            if not is_stored:
-                parts = open_batch(pages, batch, decompressed, scratch)
-            for table, first, last, buffer in parts:
-                status = kernels.read_fixed_rows(
-                    pages.chunks.reshape(-1),
-                    table.reshape(-1),
-                    first,
-                    last,
-                    pages.raw,
-                    buffer,
-                    is_stored,
-                    entries,
-                    work.dense,
-                    work.levels,
-                    self._bounds,
-                    len(self.row_ranges),
-                    self._mask,
-                    self._mask_row,
-                    work.places,
-                    work.values,
-                    work.rows,
-                    work.rows_mask,
-                    output.mask,
-                    output.out,
-                    self.count,
-                    self.state,
-                )
-                if status < 0:
-                    raise PageFailure(int(self.state[STATE_PAGE]), status)
-
-    def read_binary(self, pages: Pages, dictionary: BinaryArray, strings: BinaryArray, scratch: Scratch) -> None:
-        """Decode the selected rows of pages into `strings`, behind those before; replaces its data if it is too small.
-
-        `strings` has room for all selected rows, and validity. Null counts go to the chunk table. Raises PageFailure.
-        """
-        assert strings.validity is not None
-        placement = PageBatches(pages, scratch)
-        work = _work_memory(placement, scratch)
+        if isinstance(output, BinaryArray):
+            assert isinstance(entries, BinaryArray)
+            kernel, source = kernels.read_binary_rows, [entries.offsets, entries.data]
+            target: list[Any] = [output.validity, output.offsets, output.data, len(output.data) - SLACK]
+        else:
+            kernel, target = kernels.read_fixed_rows, [work.rows, work.rows_mask, output.mask, output.out]
+            assert not isinstance(entries, BinaryArray)
+            source = [scratch.buffer("dictionary", placement.dictionary) if entries is None else entries]
         decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
         for batch in placement.batches:
             first, last, by_kernel, is_decodable = batch
@@ -144,7 +115,7 @@ class ChunkSelection:
             for table, first, last, buffer in parts:
                 status = NEED_ROOM
                 while status == NEED_ROOM:
-                    status = kernels.read_binary_rows(
+                    status = kernel(
                         pages.chunks.reshape(-1),
                         table.reshape(-1),
                         first,
@@ -152,8 +123,7 @@ class ChunkSelection:
                         pages.raw,
                         buffer,
                         is_stored,
-                        dictionary.offsets,
-                        dictionary.data,
+                        *source,
                         work.dense,
                         work.levels,
                         self._bounds,
@@ -162,16 +132,15 @@ class ChunkSelection:
                         self._mask_row,
                         work.places,
                         work.values,
-                        strings.validity,
-                        strings.offsets,
-                        strings.data,
-                        len(strings.data) - SLACK,
+                        *target,
                         self.count,
                         self.state,
                     )
                     if status == NEED_ROOM:
+                        assert isinstance(output, BinaryArray)
                         first, used = int(self.state[STATE_PAGE]), int(self.state[STATE_BYTES])
-                        strings.data = grow_buffer(strings.data, used, int(self.state[STATE_NEEDED]))
+                        output.data = grow_buffer(output.data, used, int(self.state[STATE_NEEDED]))
+                        target[2:] = output.data, len(output.data) - SLACK
                 if status < 0:
                     raise PageFailure(int(self.state[STATE_PAGE]), status)
 

@@ -12,14 +12,14 @@ from numparq.column.jobs.task import DecodeTask
 from numparq.column.read.page_sources import InMemoryPages
 from numparq.column.read.pages import PageFailure, Pages
 from numparq.column.read.row_selection import RowSlice
-from numparq.errors import CorruptPageError, LimitError, ParquetError
+from numparq.errors import CorruptPageError, ParquetError
 from numparq.kernels.enums import PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.tables import C_NUM_VALUES, P_CRC, P_ENCODING, P_NUM_VALUES
 
-from .losses import LostRows, without_frames
+from .losses import LostRows, catch_damage, without_frames
 from .page_walk import WalkedChunk
 
-__all__ = ["IntactPages", "decode_intact_pages", "run_task"]
+__all__ = ["IntactPages", "decode_intact_pages"]
 
 _CHECKED_TOGETHER = 256
 _NO_PAGES = np.empty(0, np.intp)
@@ -42,17 +42,6 @@ class IntactPages:
     tasks: list[tuple[int, int, DecodeTask]] = field(default_factory=list)
     lost: list[LostRows] = field(default_factory=list)
     failed: int | None = None
-
-
-def run_task(task: DecodeTask) -> ParquetError | None:
-    """Run a task, and return its error."""
-    try:
-        task()
-    except LimitError:
-        raise
-    except ParquetError as error:
-        return without_frames(error)
-    return None
 
 
 def decode_intact_pages(task: DecodeTask, walked: WalkedChunk, num_rows: int) -> IntactPages:
@@ -178,7 +167,7 @@ class _PageBisection:
         """
         data = self._walked.pages[pages]
         task = self._task_for(np.concatenate([self._dictionary, data]), int(data[:, P_NUM_VALUES].sum()), num_rows)
-        error = run_task(task)
+        error = catch_damage(task)
         if error is not None:
             return error
         for status in task.sink.failed.values():

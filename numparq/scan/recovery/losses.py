@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from numparq.column.read.row_selection import RowSlice
-from numparq.errors import ParquetError
+from numparq.errors import LimitError, ParquetError
 from numparq.plan.row_ranges import RowRanges
 
-__all__ = ["LOST_ATTR", "Losses", "Lost", "LostRows", "choose_columns", "without_frames"]
+__all__ = ["LOST_ATTR", "Losses", "Lost", "LostRows", "catch_damage", "choose_columns", "without_frames"]
 
 LOST_ATTR = "numparq.lost"
+
+_T = TypeVar("_T")
 
 
 def without_frames(error: ParquetError) -> ParquetError:
     """Return an error to keep: its frames would keep the decoded columns alive until the garbage collector runs."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
+
+
+def catch_damage(call: Callable[..., _T], *arguments: object) -> _T | ParquetError:
+    """Return what a call returns, or its error, unless that is a LimitError."""
+    try:
+        return call(*arguments)
+    except LimitError:
+        raise
+    except ParquetError as error:
+        return without_frames(error)
 
 
 class Lost(NamedTuple):

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from numparq.column.read.page_headers import HeaderScan
-from numparq.errors import CorruptPageError, LimitError, ParquetError
+from numparq.column.read.page_walk import PageEvent, walk_chunk
+from numparq.errors import CorruptPageError, ParquetError
 from numparq.format.module_reader import ModuleReader
+from numparq.format.page_index import OffsetIndex
 from numparq.format.thrift.decode import Record, read_record
 from numparq.format.thrift.layout import thrift_layout
 from numparq.kernels.enums import DATA_PAGE_V2, DICTIONARY_PAGE
@@ -29,73 +31,28 @@ from numparq.kernels.tables import (
     PAGE_FIELDS,
     SLACK,
 )
+from numparq.plan.chunk_pages import ChunkPages
 
-from .losses import LostRows, without_frames
+from .losses import LostRows, catch_damage
 
-__all__ = ["PAGE_OFFSET", "PAGE_ROW", "PAGE_SIZE", "WalkedChunk", "read_page_locations", "walk_pages"]
-
-# Columns of the page locations.
-PAGE_OFFSET, PAGE_SIZE, PAGE_ROW = range(3)
-_FIELDS = ("page_locations.offset", "page_locations.compressed_page_size", "page_locations.first_row_index")
+__all__ = ["WalkedChunk", "read_chunk_pages", "walk_pages"]
 
 _ALL_ROWS = 1 << 60
 _NO_PAGES = np.empty((0, PAGE_FIELDS), np.int64)
 
 
-def read_page_locations(reader: ModuleReader, chunk: Record, start: int, end: int, num_rows: int) -> np.ndarray | None:
-    """Read the offset index of a column chunk.
+def read_chunk_pages(reader: ModuleReader, chunk: Record, start: int, end: int, num_rows: int) -> ChunkPages | None:
+    """Read the offset index of a ColumnChunk, whose pages lie between two positions, in a row group of `num_rows` rows.
 
-    Parameters
-    ----------
-    reader : ModuleReader
-        Reader of the file.
-    chunk : Record
-        The ColumnChunk of the footer.
-    start, end : int
-        Byte range of the chunk's pages in the file.
-    num_rows : int
-        Rows of its row group.
-
-    Returns
-    -------
-    int64 array, (pages, 3), or None
-        Position of each data page's header, bytes with the header, and first row within the row group. None without an
-        offset index, or with an inconsistent one.
+    None without an offset index. Raises ParquetError for an inconsistent one.
     """
     position, length = chunk.offset_index_offset, chunk.offset_index_length
     if not position or not length or chunk.file_path or position < 0 or not 0 < length <= reader.source.size - position:
         return None
     data = np.zeros(length + SLACK, np.uint8)
-    try:
-        reader.read_into(position, data[:length])
-        found = _decode_locations(data, length)
-    except LimitError:
-        raise
-    except ParquetError:
-        return None
-    return found if _is_consistent(found, start, end, num_rows) else None
-
-
-def _decode_locations(data: np.ndarray, length: int) -> np.ndarray:
-    layout = thrift_layout("OffsetIndex", *_FIELDS)
-    words = read_record(data, length, layout)
-    slot, record = layout.slot("page_locations"), layout.record_layout("page_locations")
-    first, count = max(int(words[slot]), 0), int(words[slot + 1])
-    rows = words[first : first + count * record.words].reshape(count, record.words)
-    return rows[:, [layout.slot(field) for field in _FIELDS]]
-
-
-def _is_consistent(found: np.ndarray, start: int, end: int, num_rows: int) -> bool:
-    """Whether pages are in order within the chunk, and so are their rows."""
-    if not len(found):
-        return False
-    offsets, sizes, rows = found.T
-    if offsets[0] < start or (sizes <= 0).any() or (sizes > end - start).any() or (offsets > end).any():
-        return False
-    stops = offsets + sizes
-    if (stops[:-1] > offsets[1:]).any() or stops[-1] > end:
-        return False
-    return bool(rows[0] == 0 and (np.diff(rows) >= 0).all() and rows[-1] <= num_rows)
+    reader.read_into(position, data[:length])
+    locations = OffsetIndex.read(data, length).locations
+    return ChunkPages(start, end, num_rows, locations) if len(locations) else None
 
 
 @dataclass
@@ -133,7 +90,7 @@ class WalkedChunk:
 
 
 def walk_pages(
-    reader: ModuleReader, chunk: np.ndarray, num_rows: int, locations: np.ndarray | None = None, repeated: bool = False
+    reader: ModuleReader, chunk: np.ndarray, num_rows: int, located: ChunkPages | None = None, repeated: bool = False
 ) -> WalkedChunk:
     """Walk over the pages of a column chunk, as far as its damage allows.
 
@@ -145,8 +102,8 @@ def walk_pages(
         The chunk table. Pages without a selected row are left out.
     num_rows : int
         Rows of the row group.
-    locations : int64 array, (pages, 3), or None
-        Page locations by `read_page_locations`.
+    located : ChunkPages or None
+        The chunk's pages by `read_chunk_pages`.
     repeated : bool
         Whether the leaf is in a list, so that a row may have any number of values.
 
@@ -167,10 +124,8 @@ def walk_pages(
     chunk = chunk.copy()
     chunk[0, C_START], chunk[0, C_END] = 0, length
     walked = WalkedChunk(raw)
-    if locations is not None:
-        locations = locations.copy()
-        locations[:, PAGE_OFFSET] -= start
-        _walk_locations(walked, chunk, num_rows, locations, repeated)
+    if located is not None:
+        _walk_locations(walked, chunk, located, start, repeated)
     else:
         _walk_headers(walked, chunk, num_rows, repeated)
     return walked
@@ -182,7 +137,8 @@ def _walk_headers(walked: WalkedChunk, chunk: np.ndarray, num_rows: int, repeate
     chunk[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
     scan = HeaderScan(chunk)
     end, num_values = int(chunk[0, C_END]), int(chunk[0, C_NUM_VALUES])
-    trouble = _scan_headers(scan, walked.raw, end)
+    found = catch_damage(scan.scan, walked.raw, end, 0)
+    trouble = found if isinstance(found, ParquetError) else None
     _split_dictionary(walked, scan.page_table)
     seen, position = scan.num_values_in_chunk, scan.position
     passed_over = scan.num_pages_in_chunk > len(scan.page_table)
@@ -212,17 +168,6 @@ def _walk_headers(walked: WalkedChunk, chunk: np.ndarray, num_rows: int, repeate
         walked.end_error = trouble
     else:  # an empty range, if all values are there, and bytes follow them
         walked.lost.append(LostRows(min(seen, num_rows), num_rows, trouble))
-
-
-def _scan_headers(scan: HeaderScan, raw: np.ndarray, end: int) -> ParquetError | None:
-    """Scan page headers up to `end`; return the error that ended the scan, if any."""
-    try:
-        scan.scan(raw, end, 0)
-    except LimitError:
-        raise
-    except ParquetError as error:
-        return without_frames(error)
-    return None
 
 
 def _drop_unverified_end(walked: WalkedChunk, seen: int) -> int:
@@ -273,56 +218,59 @@ def _rows_of(raw: np.ndarray, page: np.ndarray) -> int:
     return max(int(read_record(header, len(header), layout)[layout.slot("data_page_header_v2.num_rows")]), 0)
 
 
-def _walk_locations(
-    walked: WalkedChunk, chunk: np.ndarray, num_rows: int, locations: np.ndarray, repeated: bool
-) -> None:
-    """Read the page at each location of the offset index."""
-    before = int(locations[0, PAGE_OFFSET])
-    if before:
-        try:
-            _split_dictionary(walked, _scan_page(walked.raw, chunk, 0, before))
-        except LimitError:
-            raise
-        except ParquetError as error:
-            walked.dictionary_error = without_frames(error)
-    pages, spans = [], []
-    stops = [*locations[1:, PAGE_ROW].tolist(), num_rows]
-    selected = (0, num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
-    for number, (location, stop) in enumerate(zip(locations.tolist(), stops, strict=True)):
-        first = location[PAGE_ROW]
-        if first >= selected[1] or stop <= selected[0]:
+def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages, start: int, repeated: bool) -> None:
+    """Read the page at each location of the offset index, which count from `start` on, and the dictionary page."""
+    offsets, sizes, firsts = (located.locations - [start, 0, 0]).T.tolist()
+    rows = dict(zip(offsets, zip(firsts, located.row_stops.tolist(), strict=True), strict=True))
+    ends = {0: offsets[0]} | {offset: offset + size for offset, size in zip(offsets, sizes, strict=True)}
+
+    def read_page(position: int, _: int) -> PageEvent:
+        if position not in ends:
+            return PageEvent(position)  # a gap
+        found: np.ndarray | ParquetError = catch_damage(_scan_page, walked.raw, chunk, position, ends[position])
+        if position in rows and not isinstance(found, ParquetError):
+            defect = _page_defect(found, ends[position], rows[position], repeated)
+            found = found if defect is None else defect
+        if isinstance(found, ParquetError):
+            return PageEvent(position, error=found)
+        return PageEvent(position, found, ends[position])
+
+    selected = (0, located.num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
+    pages, spans, number = [_NO_PAGES], [], 0
+    for event in walk_chunk(read_page, 0, int(chunk[0, C_END]), offsets):
+        if event.start == 0 and 0 not in rows:
+            walked.dictionary_error = event.error
+            _split_dictionary(walked, _NO_PAGES if event.page is None else event.page)
+        if event.start not in rows:
             continue
-        try:
-            page = _scan_page(walked.raw, chunk, location[PAGE_OFFSET], location[PAGE_SIZE])
-            _check_page(page, location, stop - first, repeated)
-        except LimitError:
-            raise
-        except ParquetError as error:
-            walked.lost.append(LostRows(first, stop, without_frames(error)))
-            continue
-        page[0, P_ROW], page[0, P_IN_CHUNK] = first, number + len(walked.dictionary)
-        pages.append(page)
-        spans.append((first, stop))
-    walked.pages = np.concatenate([_NO_PAGES, *pages])
-    walked.row_ranges = np.array(spans, np.int64).reshape(-1, 2)
+        first, stop = rows[event.start]
+        if first < selected[1] and stop > selected[0] and event.error is not None:
+            walked.lost.append(LostRows(first, stop, event.error))
+        elif first < selected[1] and stop > selected[0]:
+            event.page[0, P_ROW], event.page[0, P_IN_CHUNK] = first, number + len(walked.dictionary)
+            pages.append(event.page)
+            spans.append((first, stop))
+        number += 1
+    walked.pages, walked.row_ranges = np.concatenate(pages), np.array(spans, np.int64).reshape(-1, 2)
 
 
-def _scan_page(raw: np.ndarray, chunk: np.ndarray, position: int, size: int) -> np.ndarray:
-    """Return the row of the page table of the one page in `size` bytes of a chunk."""
+def _scan_page(raw: np.ndarray, chunk: np.ndarray, position: int, end: int) -> np.ndarray:
+    """Return the row of the page table of the one page between two positions of a chunk."""
     one_page = chunk.copy()
-    one_page[0, [C_START, C_END]] = position, position + size
+    one_page[0, [C_START, C_END]] = position, end
     one_page[0, C_NUM_VALUES] = -1  # no more than the first page
     one_page[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
     scan = HeaderScan(one_page)
-    scan.scan(raw, position + size, position)
+    scan.scan(raw, end, position)
     return scan.page_table
 
 
-def _check_page(page: np.ndarray, location: list[int], num_rows: int, repeated: bool) -> None:
-    """Raise CorruptPageError unless this is the data page of the offset index."""
+def _page_defect(page: np.ndarray, end: int, rows: tuple[int, int], repeated: bool) -> CorruptPageError | None:
+    """Return the error of a page that is not the data page of the offset index, with these rows (exclusive end)."""
     if not len(page) or page[0, P_TYPE] == DICTIONARY_PAGE:
-        raise CorruptPageError("the header is not that of a data page, but the offset index locates one here")
-    if page[0, P_BODY] + page[0, P_COMPRESSED] != location[PAGE_OFFSET] + location[PAGE_SIZE]:
-        raise CorruptPageError("the page header and the offset index differ in size")
-    if not repeated and page[0, P_NUM_VALUES] != num_rows:
-        raise CorruptPageError("the page header has another number of values than the rows of the offset index")
+        return CorruptPageError("the header is not that of a data page, but the offset index locates one here")
+    if page[0, P_BODY] + page[0, P_COMPRESSED] != end:
+        return CorruptPageError("the page header and the offset index differ in size")
+    if not repeated and page[0, P_NUM_VALUES] != rows[1] - rows[0]:
+        return CorruptPageError("the page header has another number of values than the rows of the offset index")
+    return None

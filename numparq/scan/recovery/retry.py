@@ -12,15 +12,16 @@ from numparq.column.jobs.nested_sink import NestedSink
 from numparq.column.jobs.schedule import TaskScheduler
 from numparq.column.jobs.task import DecodeTask
 from numparq.column.read.context import ReadContext
-from numparq.errors import LimitError, ParquetError
+from numparq.errors import ParquetError
 from numparq.kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START
+from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
-from .bisect import IntactPages, decode_intact_pages, run_task
+from .bisect import IntactPages, decode_intact_pages
 from .footer_checks import PageHeaderCheck, TolerantChunkTables
-from .losses import Losses, LostRows
+from .losses import Losses, LostRows, catch_damage
 from .lost_rows import LostPiece, PartialLeaf, slice_piece
-from .page_walk import read_page_locations, walk_pages
+from .page_walk import read_chunk_pages, walk_pages
 
 if TYPE_CHECKING:
     from numparq.column.read.output import OutputMemory
@@ -46,7 +47,7 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
     for row_group, column in zip(task.row_groups, task.columns, strict=True):
         losses.forget(row_group, column)
     chunks = task.source.chunks.copy()
-    if run_task(task) is None:
+    if catch_damage(task) is None:
         return
     task.source = replace(task.source, chunks=chunks)  # type: ignore[type-var]
     sink = task.sink
@@ -57,7 +58,7 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
         if error is not None:
             lost = [LostRows(0, tables.num_rows(row_group), error)]
             num_nulls = _store(task, single, IntactPages(lost=lost), losses)
-        elif (error := run_task(single)) is not None:
+        elif (error := catch_damage(single)) is not None:
             single = task.single(position)
             num_nulls = _store(task, single, _decode_pages(tables, single, error), losses)
         else:
@@ -71,15 +72,15 @@ def _decode_pages(tables: TolerantChunkTables, task: DecodeTask, error: ParquetE
     """Walk over a chunk's pages, by its offset index if it has a sound one, and decode them."""
     (row_group,), (column,), reader = task.row_groups, task.columns, task.context.reader
     leaf, num_rows = tables.leaves[column], tables.num_rows(row_group)
-    try:
+    start, end = task.source.chunks[0, [C_START, C_END]].tolist()
+
+    def locate() -> ChunkPages | None:
         record = tables.footer.chunks.chunk_record(row_group, leaf.index)
-        start, end = task.source.chunks[0, [C_START, C_END]].tolist()
-        locations = read_page_locations(reader, record, start, end, num_rows)
-    except LimitError:
-        raise
-    except ParquetError:
-        locations = None
-    walked = walk_pages(reader, task.source.chunks, num_rows, locations, leaf.max_repetition_level > 0)
+        return read_chunk_pages(reader, record, start, end, num_rows)
+
+    located = catch_damage(locate)
+    located = None if isinstance(located, ParquetError) else located
+    walked = walk_pages(reader, task.source.chunks, num_rows, located, leaf.max_repetition_level > 0)
     decoded = decode_intact_pages(task, walked, num_rows)
     if decoded.failed is None and not decoded.lost:  # no page can be named, and yet the chunk is not whole
         return IntactPages(lost=[LostRows(0, num_rows, error)])

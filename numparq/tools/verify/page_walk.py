@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from numparq.column.read.page_walk import PageEvent, walk_chunk
 from numparq.errors import InvalidFileError
 from numparq.format.footer.checkpoints import find_last_footer_in
 from numparq.format.thrift.idl import enum_value
@@ -99,18 +100,16 @@ def walk_chunk_pages(
 
     `page_offsets` come from the offset index, ascending. No page may end beyond `data_end`.
     """
-    position, ordinal = start, 0
-    while position < end:
+
+    def read_page(position: int, ordinal: int) -> PageEvent:
         here = location._replace(page=ordinal)
         header, body = _read_header(source, position, data_end, findings, here)
-        if header is not None and _is_valid(header, body, data_end, findings, here):
-            page = StoredPage(ordinal, position, body, header)
-            yield page
-            position = page.end
-        else:
-            yield None
-            position = next((offset for offset in page_offsets if offset > position), end)
-        ordinal += 1
+        if header is None or not _is_valid(header, body, data_end, findings, here):
+            return PageEvent(position)
+        page = StoredPage(ordinal, position, body, header)
+        return PageEvent(position, page, page.end)
+
+    return (event.page for event in walk_chunk(read_page, start, end, page_offsets))
 
 
 def _read_header(
