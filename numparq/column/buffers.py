@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+
+from numparq.kernels.tables import SLACK
 
 
 @dataclass(slots=True)
@@ -85,3 +89,24 @@ class DecodedColumn:
 def binary_from_fixed_size(values: np.ndarray, width: int, validity: np.ndarray | None = None) -> BinaryArray:
     """Return contiguous fixed-size values (uint8, `width` bytes each) as a BinaryArray over the same buffer."""
     return BinaryArray(np.arange(len(values) // width + 1, dtype=np.int64) * width, values, validity)
+
+
+def concat_binary(pieces: Sequence[BinaryArray]) -> BinaryArray:
+    """Concatenate binary arrays; a single one is returned as it is."""
+    if len(pieces) == 1:
+        return pieces[0]
+    firsts = [int(piece.offsets[0]) for piece in pieces]
+    starts = [0, *accumulate(int(piece.offsets[-1]) - first for piece, first in zip(pieces, firsts, strict=True))]
+    data = np.empty(starts[-1] + SLACK, np.uint8)
+    offsets = [np.zeros(1, np.int64)]
+    for piece, first, start, stop in zip(pieces, firsts, starts, starts[1:], strict=False):
+        data[start:stop] = piece.data[first : first + stop - start]
+        offsets.append(piece.offsets[1:] + (start - first))
+    validity = None
+    if any(piece.validity is not None for piece in pieces):
+        parts = [
+            np.ones(len(piece), np.uint8) if piece.validity is None else piece.validity[: len(piece)]
+            for piece in pieces
+        ]
+        validity = np.concatenate(parts)
+    return BinaryArray(np.concatenate(offsets), data, validity)

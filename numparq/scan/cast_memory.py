@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from numparq.column.buffers import BinaryArray, DecodedColumn
+from numparq.column.buffers import BinaryArray, DecodedColumn, concat_binary
 from numparq.column.nested.arrays import StructArray, assemble
 from numparq.column.nested.levels import NestedLeaf, concat_leaves
 from numparq.errors import InvalidFileError, SchemaError, error_context
@@ -17,7 +17,7 @@ from numparq.format.arrow_type import ArrowType
 from numparq.format.schema import Leaf
 from numparq.to_pandas.dictionary import from_byte_strings
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
-from numparq.to_pandas.leaf import add_null_slots, concat_pieces
+from numparq.to_pandas.leaf import add_null_slots
 from numparq.types.choose import choose_nested_output_type, choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
@@ -205,7 +205,7 @@ def _join_pieces(pieces: Sequence[Any]) -> tuple[BinaryArray, np.ndarray | None]
             ends = np.append(True, there)
             arrays.append(BinaryArray(piece.offsets[ends], piece.data))
     whole = np.concatenate([np.empty(0, bool), *present])
-    return concat_pieces(arrays), None if whole.all() else whole
+    return concat_binary(arrays), None if whole.all() else whole
 
 
 def _presence(piece: BinaryArray | LostPiece) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray, concat_binary
 from numparq.column.jobs.predicate_cache import CachedBinary, CachedFixed
 from numparq.column.jobs.schedule import TaskScheduler, decode_columns
 from numparq.column.nested.levels import NestedLeaf
@@ -25,7 +25,7 @@ from numparq.expr.matchers.vectors import ColumnVector
 from numparq.format.arrow_type import ArrowType
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 from numparq.format.schema import Leaf, leaf_ordinal
-from numparq.kernels.tables import INT96_NS, INT96_US, SLACK
+from numparq.kernels.tables import INT96_NS, INT96_US
 from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import UTF8_KINDS, OutputType
@@ -150,7 +150,7 @@ class FilterColumns:
             answers = np.concatenate([piece.answers for piece in pieces])
             if first >= num_projected:
                 return answers, {}, {}
-            return answers, {}, {first: CachedBinary(concat_pieces([piece.strings for piece in pieces]))}
+            return answers, {}, {first: CachedBinary(concat_binary([piece.strings for piece in pieces]))}
         values = {}
         for place, column in found.items():
             values[self._leaves[place].index] = column_vector(self._leaves[place], column)
@@ -206,33 +206,12 @@ def _string_values(pieces: list[BinaryArray | DictionaryArray]) -> ColumnVector:
     if len(pieces) == 1 and isinstance(pieces[0], DictionaryArray):
         coded = pieces[0]
         return ColumnVector(coded.dictionary.data, coded.dictionary.offsets, codes=coded.codes)
-    one = concat_pieces([_to_binary(piece) for piece in pieces])
+    one = concat_binary([_to_binary(piece) for piece in pieces])
     return ColumnVector(one.data, one.offsets, one.validity)
 
 
 def _to_binary(piece: BinaryArray | DictionaryArray) -> BinaryArray:
     return piece if isinstance(piece, BinaryArray) else dictionary_decode(piece)
-
-
-def concat_pieces(pieces: Sequence[BinaryArray]) -> BinaryArray:
-    """Concatenate binary arrays; a single one is returned as it is."""
-    if len(pieces) == 1:
-        return pieces[0]
-    sizes = [int(piece.offsets[-1]) for piece in pieces]
-    moved = np.cumsum([0, *sizes])
-    data = np.empty(int(moved[-1]) + SLACK, np.uint8)
-    offsets = [np.zeros(1, np.int64)]
-    for piece, size, start in zip(pieces, sizes, moved.tolist(), strict=False):
-        data[start : start + size] = piece.data[:size]
-        offsets.append(piece.offsets[1:] + start)
-    validity = None
-    if any(piece.validity is not None for piece in pieces):
-        parts = [
-            np.ones(len(piece), np.uint8) if piece.validity is None else piece.validity[: len(piece)]
-            for piece in pieces
-        ]
-        validity = np.concatenate(parts)
-    return BinaryArray(np.concatenate(offsets), data, validity)
 
 
 def _nested_values(leaf: Leaf, pieces: Sequence[NestedLeaf]) -> ColumnVector:
@@ -262,9 +241,7 @@ def _nested_values(leaf: Leaf, pieces: Sequence[NestedLeaf]) -> ColumnVector:
 def _dense_values(piece: NestedLeaf) -> ColumnVector:
     if isinstance(piece.values, np.ndarray):
         return ColumnVector(piece.values)
-    if not piece.values:
-        return ColumnVector(np.zeros(SLACK, np.uint8), np.zeros(1, np.int64))
-    one = concat_pieces([_to_binary(part) for part in piece.values])
+    one = concat_binary([_to_binary(part) for part in piece.values])
     return ColumnVector(one.data, one.offsets)
 
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from numparq.column.buffers import BinaryArray, DecodedColumn
+from numparq.column.buffers import BinaryArray, DecodedColumn, concat_binary
 from numparq.column.nested.arrays import LeafArray
 from numparq.column.scratch import allocate
 from numparq.types.output_type import OutputType
 
 from .columns import to_array
-from .dictionary import dictionary_decode, from_byte_strings
+from .dictionary import dictionary_decode
 
-__all__ = ["add_null_slots", "concat_pieces", "leaf_to_array"]
+__all__ = ["add_null_slots", "leaf_to_array"]
 
 _MAX_EXACT_INTEGER = 1 << 53
 
@@ -55,7 +55,7 @@ def _cast_to_stored(values: np.ndarray, target: OutputType) -> tuple[np.ndarray,
 
 def _with_null_slots(array: LeafArray) -> BinaryArray:
     """Return the leaf's byte strings with an empty one at each null."""
-    return add_null_slots(concat_pieces([dictionary_decode(piece) for piece in array.values]), array.validity)
+    return add_null_slots(concat_binary([dictionary_decode(piece) for piece in array.values]), array.validity)
 
 
 def add_null_slots(piece: BinaryArray, validity: np.ndarray | None) -> BinaryArray:
@@ -69,12 +69,3 @@ def add_null_slots(piece: BinaryArray, validity: np.ndarray | None) -> BinaryArr
     np.cumsum(lengths, out=offsets[1:])
     offsets[1:] += offsets[0]
     return BinaryArray(offsets, piece.data, validity)
-
-
-def concat_pieces(pieces: list[BinaryArray]) -> BinaryArray:
-    """Concatenate byte strings, none of them null."""
-    if len(pieces) < 2:
-        return pieces[0] if pieces else from_byte_strings([])
-    data = np.concatenate([piece.data[piece.offsets[0] : piece.offsets[-1]] for piece in pieces])
-    lengths = np.concatenate([np.diff(piece.offsets) for piece in pieces])
-    return BinaryArray(np.append(0, np.cumsum(lengths)), data)

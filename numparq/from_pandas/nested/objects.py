@@ -13,7 +13,6 @@ import pandas as pd
 from numparq.column.nested.shred import UnshreddedArray, UnshreddedLeaf, UnshreddedList, UnshreddedStruct
 from numparq.errors import SchemaError
 from numparq.format.key_values.arrow import ArrowField
-from numparq.from_pandas.column_values import drop_nulls
 from numparq.from_pandas.object_layout import (
     array_layout,
     distinct_classes,
@@ -58,19 +57,26 @@ def nested_from_objects(values: np.ndarray, field: ArrowField, path: tuple[str, 
 
 def without_nulls(values: np.ndarray) -> tuple[np.ndarray, Classes]:
     """Return the objects that are not null, and their classes."""
-    classes = distinct_classes(values)
-    if _NEVER_NULL.issuperset(classes):
+    absent, classes = _find_nulls(values)
+    if absent is None:
         return values, classes
-    present, mask = drop_nulls(values)
-    return present, classes if mask is None else distinct_classes(present)
+    present = values[~absent]
+    return present, distinct_classes(present)
+
+
+def _find_nulls(values: np.ndarray) -> tuple[np.ndarray | None, Classes]:
+    """Return a mask of the nulls, None if there are none, and the classes of objects."""
+    classes = distinct_classes(values) if values.dtype.kind == "O" else {}
+    if classes and _NEVER_NULL.issuperset(classes):
+        return None, classes
+    absent = np.asarray(pd.isna(values))
+    return absent if absent.any() else None, classes
 
 
 def _fill_nulls(values: np.ndarray, stand_in: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Replace nulls; return the values and their validity, None if there are no nulls."""
-    if values.dtype.kind == "O" and _NEVER_NULL.issuperset(distinct_classes(values)):
-        return values, None
-    absent = np.asarray(pd.isna(values))
-    if not absent.any():
+    absent, _ = _find_nulls(values)
+    if absent is None:
         return values, None
     item = np.empty((), object)
     item[()] = stand_in
