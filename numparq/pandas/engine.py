@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_file_like
 from pandas.io import parquet
@@ -17,12 +18,14 @@ from numparq.file.pyarrow_arguments import ReadArguments, translate_write
 from numparq.typing import Columns, Compression, Filters, PathOrBuffer, PathOrPaths, StorageOptions
 
 from .maps import cast_maps
-from .strings import apply_string_options
 
 __all__ = ["NumparqImpl"]
 
 # Options that make the path a dataset, besides partition_cols; its folders are created.
 _DATASET_OPTIONS = ("max_rows_per_file", "max_bytes_per_file", "write_metadata_file")
+
+# Returns the target of a string dtype: another storage, or object.
+DtypeChooser = Callable[[pd.StringDtype], Any]
 
 
 class NumparqImpl(parquet.BaseImpl):  # type: ignore[misc]
@@ -146,3 +149,61 @@ def _strip_localhost(path: Any) -> Any:
 
 def _is_local(path: Any) -> bool:
     return isinstance(path, (str, os.PathLike)) and not is_file_like(path) and "://" not in os.fspath(path)
+
+
+def apply_string_options(frame: pd.DataFrame, dtype_backend: Any) -> None:
+    """Cast a frame's strings, in place, to the dtype that pandas' options demand of every engine.
+
+    With an explicit `dtype_backend`, ``future.infer_string`` does not apply to values.
+    """
+    storage, inferred = pd.get_option("mode.string_storage"), _infers_str()
+    if storage == "auto" and inferred:
+        return
+    of_names = _dtype_chooser(storage, not inferred)
+    of_values = of_names if dtype_backend not in ("numpy_nullable", "pyarrow") else _dtype_chooser(storage, False)
+    for place in range(frame.shape[1]):
+        values = _cast(frame.iloc[:, place].array, of_values, of_names)
+        if values is not None:
+            frame.isetitem(place, pd.Series(values, frame.index, copy=False))
+    frame.index = _cast_index(frame.index, of_values, of_names)
+    frame.columns = _cast_index(frame.columns, of_names, of_names)
+
+
+def _dtype_chooser(storage: str, as_objects: bool) -> DtypeChooser:
+    def choose(dtype: pd.StringDtype) -> Any:
+        if as_objects and dtype.na_value is not pd.NA:
+            return np.dtype(object)
+        return dtype if storage in ("auto", dtype.storage) else pd.StringDtype(storage, dtype.na_value)
+
+    return choose
+
+
+def _infers_str() -> bool:
+    """Whether strings get the dtype ``str``; reading the option itself is deprecated."""
+    return bool(pd.Index([""]).dtype != object)
+
+
+def _cast(values: Any, choose: DtypeChooser, of_categories: DtypeChooser) -> Any:
+    """Cast strings, or string categories; None if nothing changes."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories = _cast(dtype.categories.array, of_categories, of_categories)
+        if categories is None:
+            return None
+        index = pd.Index(categories, dtype=categories.dtype)
+        return pd.Categorical.from_codes(values.codes, dtype=pd.CategoricalDtype(index, dtype.ordered))
+    if not isinstance(dtype, pd.StringDtype) or (after := choose(dtype)) is dtype:
+        return None
+    if isinstance(after, pd.StringDtype):
+        return values.astype(after)
+    objects = np.array(values, dtype=object)
+    objects[np.asarray(values.isna())] = None
+    return objects
+
+
+def _cast_index(index: pd.Index, choose: DtypeChooser, of_categories: DtypeChooser) -> pd.Index:
+    if isinstance(index, pd.MultiIndex):
+        levels = [_cast_index(level, choose, of_categories) for level in index.levels]
+        return index.set_levels(levels, verify_integrity=False)
+    values = _cast(index.array, choose, of_categories)
+    return index if values is None else pd.Index(values, dtype=values.dtype, name=index.name)

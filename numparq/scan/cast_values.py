@@ -9,7 +9,7 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray, binary_from_fixed_size
 from numparq.errors import SchemaError
-from numparq.to_pandas.unscaled_decimals import binary_to_integers, fixed_to_int64
+from numparq.to_pandas.decimals import binary_to_integers, fixed_to_int64
 from numparq.types.common_type import value_type
 from numparq.types.output_type import OutputType
 

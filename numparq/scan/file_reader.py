@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .joined_files import JoinedFile
     from .recovery.file_policy import SkipDamagedFile
 
-__all__ = ["FileReader"]
+__all__ = ["FileReader", "virtual_columns"]
 
 
 class FileReader:
@@ -146,7 +146,7 @@ class FileReader:
 
     def plan(self) -> ReadPlan:
         """Plan the rows to decode; with a predicate, the rows that statistics and indexes leave to filter."""
-        from numparq.scan.select_rows import RowSelectionBuilder
+        from .select_rows import RowSelectionBuilder
 
         builder = RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, (), self.predicate)
         return builder.plan([rows for rows in self._slices if rows.start < rows.stop])
@@ -214,7 +214,7 @@ class FileReader:
             are_all = predicate is None and (limit is None or limit >= count)
             if not count or (are_all and count == np.add.reduce(of_groups)):
                 return
-            from numparq.scan.select_rows import RowSelectionBuilder
+            from .select_rows import RowSelectionBuilder
 
             builder = RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, self.output_types, predicate)
             rows = []
@@ -319,3 +319,19 @@ def _add_filter_leaves(leaves: Sequence[Leaf], filter_leaves: Sequence[Leaf]) ->
         if leaf.index not in shown:
             together.append(leaf)
     return together
+
+
+def virtual_columns(names: Sequence[str], readers: Sequence[FileReader]) -> list[tuple[str, Any]]:
+    """Build the virtual columns of decoded rows."""
+    from numparq.to_pandas.strings import default_string_array
+
+    columns: list[tuple[str, Any]] = []
+    counts = [count for reader in readers for count in reader.counts]
+    for name in names:
+        if name == "file":
+            files = default_string_array([one.file.source.name for reader in readers for one in reader.files])
+            columns.append((name, files.take(np.arange(len(counts)).repeat(counts))))
+        else:
+            arrays = [reader.virtual_column(name) for reader in readers]
+            columns.append((name, np.concatenate(arrays) if arrays else np.empty(0, np.int64)))
+    return columns

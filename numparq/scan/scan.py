@@ -23,13 +23,12 @@ from numparq.util.arguments import check_row_count, thread_count
 from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
-from .file_reader import FileReader
+from .file_reader import FileReader, virtual_columns
 from .memory import check_filter_memory, check_rows_memory, decoded_bytes, scratch_share
 from .null_counts import file_may_have_nulls, merge_may_be_null, merge_null_counts
 from .options import ScanOptions, select_row_slices
 from .projected_columns import ProjectedColumns, project_columns
 from .scan_file import ScanFile
-from .virtual_columns import virtual_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +108,7 @@ class Scan:
         projection = project_columns(file, columns, options)
         predicate, limit, slices = None, options.nrows, None
         if options.filters is not None or options.runtime_filters:
-            from numparq.scan.predicate import ScanPredicate
+            from .predicate import ScanPredicate
 
             predicate, limit = ScanPredicate(file, options.filters, options.runtime_filters), None
         if options.row_groups is not None or options.row_range is not None or limit is not None:

@@ -15,7 +15,7 @@ from numparq.types.output_type import OutputType
 from numparq.types.pyarrow import type_to_pyarrow
 from numparq.util.optional import import_pyarrow
 
-from .unscaled_decimals import binary_to_integers, fixed_to_int64
+from .decimals import binary_to_integers, fixed_to_int64
 
 _MAX_OFFSET = (1 << 31) - 1
 _DECIMAL_WORDS = {128: 2, 256: 4}

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numparq.column.buffers import BinaryArray
 from numparq.errors import InvalidFileError
 from numparq.to_pandas import decimals, numbers, objects, strings, temporal
+from numparq.to_pandas.decimals import binary_to_integers, fixed_to_int64
 from numparq.to_pandas.objects import bytes_object_array, str_object_array
-from numparq.to_pandas.unscaled_decimals import binary_to_integers, fixed_to_int64
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 FIRST, LAST = datetime.date.min.toordinal() - EPOCH, datetime.date.max.toordinal() - EPOCH

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numparq.compression.codecs import max_ratios
-from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
+from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
+from numparq.format.footer.column_chunks import ColumnChunks
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import page_quirks
+from numparq.io.multi_file_source import MultiFileSource
 from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 from numparq.kernels.tables import (
     C_CAST,
@@ -43,7 +45,6 @@ from .row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowS
 if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
 
-    from .external_chunks import ExternalChunks
 
 MAGIC_BYTES = 4
 MAX_CACHED_COLUMNS = 64  # tables of more columns are not cached
@@ -123,8 +124,6 @@ class ChunkTables:
         self, footer: Footer, end: int | np.ndarray, files: MultiFileSource | None
     ) -> ExternalChunks:
         """Locate the chunks in sibling files, and set where each may end."""
-        from .external_chunks import ExternalChunks
-
         has_path = self._metadata["has_file_path"] != 0
         chunks = ExternalChunks(footer.chunks, self._row_groups, self._leaves, has_path, end, files, self._reject)
         self._ends = chunks.ends - chunks.starts
@@ -269,3 +268,61 @@ class ChunkTables:
         guess = np.minimum(np.where(said >= 0, said, np.maximum(stored, 0)), 256 * num_rows + (1 << 20))
         row_bytes: np.ndarray = guess / num_rows
         return row_bytes
+
+
+class ExternalChunks:
+    """Files that hold the column chunks of a read.
+
+    `files` opens sibling files; None means that these are not allowed. `refuse` handles a chunk whose file
+    cannot be read: it gets the row group, the column's position among `leaves` and the error.
+
+    Attributes
+    ----------
+    starts, ends : numpy.ndarray
+        int64, (row groups, columns): position of a chunk's file in `files`, end exclusive.
+    """
+
+    def __init__(
+        self,
+        chunks: ColumnChunks,
+        row_groups: list[int],
+        leaves: Sequence[Leaf],
+        has_path: np.ndarray,
+        end: int | np.ndarray,
+        files: MultiFileSource | None,
+        refuse: Callable[[int, int, ParquetError], None],
+    ) -> None:
+        self.starts = np.zeros(has_path.shape, np.int64)
+        self.ends = np.empty(has_path.shape, np.int64)
+        self.ends[:] = end
+        self._paths: dict[tuple[object, object], str] = {}
+        places = np.argwhere(has_path)
+        groups, columns = (array.tolist() for array in places.T)
+        ordinals = [row_groups[group] for group in groups]
+        paths = chunks.read_texts("file_path", ordinals, [leaves[column].index for column in columns])
+        for group, ordinal, column, path in zip(groups, ordinals, columns, paths, strict=True):
+            if not path:  # unset or empty: the chunk is in the file itself
+                continue
+            name = leaves[column].name
+            try:
+                with error_context(row_group=ordinal, column=name):
+                    start, size = _file_span(path, files)
+            except ParquetError as error:
+                refuse(ordinal, column, error)
+                continue
+            self.starts[group, column], self.ends[group, column] = start, start + size
+            self._paths[ordinal, name] = path
+
+    def path_of(self, row_group: object, column: object) -> str | None:
+        """Return the path of a chunk's file, by row group and column name; None if it is in the file itself."""
+        return self._paths.get((row_group, column))
+
+
+def _file_span(path: str, files: MultiFileSource | None) -> tuple[int, int]:
+    if files is None:
+        shown = path if len(path) <= 200 else path[:200] + "..."
+        raise UnsupportedError(
+            f"the column chunk is in another file, {shown!r}; use external_files=True to read files below the folder "
+            "of this file"
+        )
+    return files.add_file(path)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from numparq.column.buffers import DecodedColumn
 from numparq.column.nested.arrays import LeafArray, NestedArray, StructArray, assemble
@@ -14,11 +16,10 @@ from numparq.column.nested.levels import NestedLeaf, concat_leaves
 from numparq.column.nested.nested_type import NestedType, find_hint, is_variant, leaf_arrow_types
 from numparq.column.projection import NestedProjection
 from numparq.errors import InvalidFileError, error_context
-from numparq.format.arrow_type import DictionaryIndex
+from numparq.format.arrow_type import ArrowType, DictionaryIndex
 from numparq.format.key_values.arrow import ArrowHint
 from numparq.format.schema import Leaf
 from numparq.to_pandas.leaf import leaf_to_array
-from numparq.to_pandas.struct_dtypes import complex_array, interval_array, interval_closed, is_leaf_pair
 from numparq.types.choose import apply_dates, choose_nested_output_type, choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from numparq.format.file_reference import FileReferenceReader
     from numparq.to_pandas.variant.columns import VariantColumns
 
-__all__ = ["NestedOutput"]
+__all__ = ["NestedOutput", "complex_array", "interval_array", "interval_closed", "is_leaf_pair"]
 
 _COMPLEX = ("complex64", "complex128")
 _SHAREABLE = ("text_objects", "bytes")  # conversions whose objects rows may share
+
+_CLOSED = ("left", "right", "both", "neither")
 
 
 class NestedOutput:
@@ -245,3 +248,45 @@ class NestedOutput:
 
 def _has_variants(shape: NestedType) -> bool:
     return is_variant(shape) or any(map(_has_variants, shape.children))
+
+
+def is_leaf_pair(shape: NestedType, first: str, second: str) -> bool:
+    """Whether a column is a struct of exactly two leaves of these names."""
+    names = [child.name for child in shape.children if child.leaf is not None]
+    return shape.kind == "struct" and len(shape.children) == 2 and names == [first, second]
+
+
+def interval_closed(arrow_type: ArrowType | None, pandas_dtype: Any) -> str | None:
+    """Return the closed side of intervals by Arrow extension type or pandas dtype; None for other columns."""
+    if arrow_type is not None and arrow_type.extension == "pandas.interval":
+        try:
+            closed = json.loads(arrow_type.extension_metadata or "")["closed"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+        return closed if closed in _CLOSED else None
+    return pandas_dtype.closed if isinstance(pandas_dtype, pd.IntervalDtype) else None
+
+
+def interval_array(array: StructArray, targets: list[OutputType], closed: str) -> Any:
+    """Return an interval array of left and right; None if pandas refuses them, as when one ends before it starts.
+
+    `targets` are the output types of both sides as flat columns.
+    """
+    left, right = (leaf_to_array(side, target) for side, target in zip(_leaves(array), targets, strict=True))
+    try:
+        return pd.arrays.IntervalArray.from_arrays(left, right, closed)
+    except (ValueError, TypeError):
+        return None
+
+
+def complex_array(array: StructArray, dtype: np.dtype) -> np.ndarray:
+    """Return complex numbers of real and imaginary parts; a null is NaN."""
+    out = np.full(array.length, complex(np.nan, np.nan), dtype)
+    for part, leaf in zip((out.real, out.imag), _leaves(array), strict=True):
+        present = slice(None) if leaf.validity is None else leaf.validity.view(bool)
+        part[present] = leaf.values
+    return out
+
+
+def _leaves(array: StructArray) -> list[LeafArray]:
+    return [child for child in array.children if isinstance(child, LeafArray)]

@@ -28,7 +28,7 @@ from numparq.format.schema import Leaf
 from numparq.format.variant import primitives
 from numparq.format.variant.encoder import encode_binary, encode_string, primitive_header
 from numparq.to_pandas.columns import to_array
-from numparq.to_pandas.unscaled_decimals import binary_to_integers
+from numparq.to_pandas.decimals import binary_to_integers
 from numparq.types.output_type import OutputType
 
 __all__ = ["ShreddedType", "shredded_type"]
