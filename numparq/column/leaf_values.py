@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from numparq.errors import error_context
+
 if TYPE_CHECKING:
+    from numparq.format.key_values.arrow import ArrowField
     from numparq.format.schema_node import SchemaNode
 
 __all__ = ["JoinableRows", "LeafValues", "SourceColumn"]
@@ -65,18 +68,32 @@ class JoinableRows(NamedTuple):
     convert: Callable[[list[Any]], LeafValues]
 
 
-class SourceColumn(Protocol):
-    """Top-level column to be written: its schema node, and its leaf values by row range.
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """Top-level column to be written.
 
-    `joinable` is None unless it can be converted together with others.
+    Attributes
+    ----------
+    slice_leaves : callable
+        What `read_leaves` returns.
+    joinable : JoinableRows or None
+        None unless the column can be converted together with others.
     """
 
     node: SchemaNode
-    joinable: JoinableRows | None
+    field: ArrowField
+    slice_leaves: Callable[[int, int], list[LeafValues]]
+    joinable: JoinableRows | None = None
 
     def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
         """Return the values of each leaf, in schema order, for rows `start` to `stop` (exclusive).
 
         Called from several threads, in any order, repeatedly. The arrays may be read-only views of the caller's data.
         """
-        ...
+        with error_context(column=self.node.name):
+            return self.slice_leaves(start, stop)
+
+    def from_row(self, first: int) -> SourceColumn:
+        """Return the column without the rows before `first`."""
+        slice_leaves = self.slice_leaves
+        return SourceColumn(self.node, self.field, lambda start, stop: slice_leaves(first + start, first + stop))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from numparq.column.leaf_values import JoinableRows, LeafValues
-from numparq.errors import error_context
+from numparq.column.leaf_values import JoinableRows, LeafValues, SourceColumn
 from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.arrow import ArrowField
 from numparq.format.schema_node import SchemaNode
@@ -54,25 +53,9 @@ class ColumnValues:
         """Return the Arrow field of the column under a name."""
         return ArrowField(name, self.type, tuple(ArrowField(label, child) for label, child in self.children))
 
-
-class FlatColumn:
-    """A flat column of the file, a `numparq.column.leaf_values.SourceColumn`.
-
-    `node` and `field` override those of the values, which must fit them.
-    """
-
-    def __init__(
-        self, name: str, source: ColumnValues, node: SchemaNode | None = None, field: ArrowField | None = None
-    ) -> None:
-        self.node = source.node(name) if node is None else node
-        self.field = source.field(name) if field is None else field
-        self.joinable = source.joinable
-        self._leaves = source.read_leaves
-
-    def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
-        """Return the leaf values of rows `start` to `stop` (exclusive)."""
-        with error_context(column=self.node.name):
-            return self._leaves(start, stop)
+    def column(self, name: str, node: SchemaNode | None = None, field: ArrowField | None = None) -> SourceColumn:
+        """Return the column of the file; `node` and `field` override those of the values, which must fit them."""
+        return SourceColumn(node or self.node(name), field or self.field(name), self.read_leaves, self.joinable)
 
 
 def flat_values(arrow_type: ArrowType, slice_rows: Callable[[int, int], np.ndarray], convert: Convert) -> ColumnValues:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,10 @@ def dictionary_values(
         _struct_leaves if dictionary.children else _boolean_leaves if dictionary.type.kind == "bool" else _flat_leaves
     )
 
-    values = _CachedDictionary(dictionary, size)
+    entries = cache(partial(dictionary.read_leaves, 0, size))  # converted at the first access
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        leaves = leaves_of_codes(slice_codes(start, stop), values.leaves())
+        leaves = leaves_of_codes(slice_codes(start, stop), entries())
         for leaf in leaves:
             leaf.keep_dictionary = start == 0  # the first row group stores all categories, used or not
         return leaves
@@ -46,29 +47,13 @@ def lookup_values(slice_codes: Callable[[int, int], np.ndarray], dictionary: Col
 
     Parameters are those of `dictionary_values`, but the column is not dictionary-encoded for readers.
     """
-    values = _CachedDictionary(dictionary, size)
+    entries = cache(partial(dictionary.read_leaves, 0, size))  # converted at the first access
 
     def leaves(start: int, stop: int) -> list[LeafValues]:
         codes = slice_codes(start, stop)
-        return [_lookup_leaf(leaf, size, codes) for leaf in values.leaves()]
+        return [_lookup_leaf(leaf, size, codes) for leaf in entries()]
 
     return ColumnValues(dictionary.type, leaves)
-
-
-class _CachedDictionary:
-    """Entries of a dictionary, converted at the first access."""
-
-    def __init__(self, dictionary: ColumnValues, size: int) -> None:
-        self._dictionary = dictionary
-        self._size = size
-        self._leaves: list[LeafValues] | None = None
-
-    def leaves(self) -> list[LeafValues]:
-        """Return the leaf values; concurrent first calls may each convert them."""
-        found = self._leaves
-        if found is None:
-            self._leaves = found = self._dictionary.read_leaves(0, self._size)
-        return found
 
 
 def _lookup_leaf(leaf: LeafValues, size: int, codes: np.ndarray) -> LeafValues:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from numparq.column.leaf_values import JoinableRows, LeafValues, SourceColumn
+from numparq.column.leaf_values import SourceColumn
 from numparq.errors import SchemaError, error_context
 from numparq.format.key_values.arrow import ArrowField
 from numparq.format.key_values.pandas import column_entry, encode_document, label_entries
@@ -19,11 +19,10 @@ from numparq.format.key_values.pandas_dtypes import ATTRS_KEY, DtypeEntry, dtype
 from numparq.format.key_values.pandas_labels import add_label_note
 from numparq.format.key_values.python_values import value_to_json
 from numparq.format.schema import OPTIONAL
-from numparq.types.arrow_fields import field_from_node
 from numparq.util.arguments import is_flag
 
 from .cast.table import cast_values
-from .column_values import ColumnValues, FlatColumn, NestedValuesError, flat_values
+from .column_values import ColumnValues, NestedValuesError, flat_values
 from .columns import array_values
 from .labels import IndexLevel, frame_columns, select_by_schema
 from .numbers import number_converter
@@ -58,8 +57,7 @@ class ShreddedFrame:
 
     def slice(self, start: int, stop: int) -> ShreddedFrame:
         """Return rows `start` to `stop` (exclusive) with the types and metadata of all rows, without a copy."""
-        columns: list[SourceColumn] = [_SlicedColumn(column, start) for column in self.columns]
-        return replace(self, columns=columns, num_rows=stop - start)
+        return replace(self, columns=[column.from_row(start) for column in self.columns], num_rows=stop - start)
 
     def inferred_schema(self) -> UserSchema:
         """Return the types of the inferred columns, by which a slice of rows is shredded."""
@@ -71,19 +69,6 @@ class ShreddedFrame:
             },
             is_complete=False,
         )
-
-
-class _SlicedColumn:
-    """A column from row `start` on."""
-
-    joinable: JoinableRows | None = None
-
-    def __init__(self, column: SourceColumn, start: int) -> None:
-        self.node = column.node
-        self._column, self._start = column, start
-
-    def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
-        return self._column.read_leaves(self._start + start, self._start + stop)
 
 
 def shred_frame(
@@ -103,7 +88,7 @@ def shred_frame(
     elif missing := sorted(set(given.columns) - {part.name for part in parts}):
         raise SchemaError(f"the schema names column {missing[0]!r}, which the DataFrame does not have")
     columns = [shred_column(part.name, part.values, given.columns.get(part.name)) for part in parts]
-    fields = [field_of_column(column) for column in columns]
+    fields = [column.field for column in columns]
     entries, dtypes = [], {}
     described: dict[int, DtypeEntry] = {}  # by the identity of dtypes, which `dtypes` keeps alive
     for part, arrow_field in zip(parts, fields, strict=True):
@@ -148,13 +133,13 @@ def shred_column(name: str, values: Any, user_column: UserColumn | None = None) 
         except NestedValuesError:
             return _nested_column(name, _array(values), user_column)
         if user_column is None:
-            return FlatColumn(name, source)
+            return source.column(name)
         if user_column.is_flat and not source.children:
-            return FlatColumn(name, cast_values(source, user_column), user_column.node, user_column.field)
+            return cast_values(source, user_column).column(name, user_column.node, user_column.field)
         if len(values) == 0 or source.type.kind == "null":
             return _nested_column(name, np.full(len(values), None, object), user_column)
         if replace(user_column.node, repetition=OPTIONAL, field_id=None) == source.node(name):
-            return FlatColumn(name, source, replace(user_column.node, repetition=OPTIONAL))
+            return source.column(name, replace(user_column.node, repetition=OPTIONAL))
         raise SchemaError("the nested structure of the column differs from the schema")
 
 
@@ -177,12 +162,6 @@ def _nested_column(name: str, values: Any, given: UserColumn | None) -> SourceCo
     if column.node != given.node:
         raise SchemaError("the nested structure of the column differs from the schema")
     return column
-
-
-def field_of_column(column: SourceColumn) -> ArrowField:
-    """Return the Arrow field of a column: its own, or one derived from its schema node."""
-    known = getattr(column, "field", None)
-    return known if isinstance(known, ArrowField) else field_from_node(column.node)
 
 
 def _range_values(index: pd.RangeIndex) -> ColumnValues:

@@ -13,7 +13,6 @@ from numparq.column.leaf_values import LeafValues, SourceColumn
 from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
 from numparq.format.schema_node import SchemaNode
-from numparq.from_pandas.frame import field_of_column
 
 __all__ = ["check_partition_column", "check_partition_type", "format_partition_values"]
 
@@ -122,7 +121,7 @@ def format_partition_values(column: SourceColumn, num_rows: int) -> list[str | N
     Raises SchemaError for a type whose text readers would not parse back.
     """
     check_partition_column(column)
-    arrow_type = field_of_column(column).type
+    arrow_type = column.field.type
     if arrow_type.kind == "null":
         return [None] * num_rows
     (leaf,) = column.read_leaves(0, num_rows)
@@ -134,7 +133,7 @@ def format_partition_values(column: SourceColumn, num_rows: int) -> list[str | N
 
 def check_partition_column(column: SourceColumn) -> None:
     """Raise SchemaError if readers would not parse a column's values back from text."""
-    check_partition_type(column.node, field_of_column(column).type)
+    check_partition_type(column.node, column.field.type)
 
 
 def check_partition_type(node: SchemaNode, arrow_type: ArrowType) -> None:

@@ -14,7 +14,7 @@ from numparq.dataset.partitions.partitioning import format_hive_path
 from numparq.dataset.partitions.text import check_partition_column, format_partition_values
 from numparq.errors import SchemaError, error_context
 from numparq.from_pandas.arrow_stream import arrow_key_values, arrow_to_frame, without_views
-from numparq.from_pandas.frame import ShreddedFrame, check_frame, field_of_column, shred_column, shred_frame
+from numparq.from_pandas.frame import ShreddedFrame, check_frame, shred_column, shred_frame
 from numparq.from_pandas.labels import unique_names
 from numparq.from_pandas.user_schema import UserColumn, UserSchema, parse_schema
 from numparq.util.arguments import did_you_mean
@@ -113,7 +113,7 @@ class FramePartitioner:
             )  # 1 and True are equal, but cannot be in one column
         codes, distinct = _factorized(column)
         values = shred_column(name, distinct, given)
-        kind = field_of_column(values).type.kind
+        kind = values.field.type.kind
         if kind != "null" and self.kinds.setdefault(name, kind) != kind:
             raise SchemaError(f"partition values have type {kind}, but {self.kinds[name]} in earlier frames")
         of_text, texts = pd.factorize(np.array(format_partition_values(values, len(distinct)), dtype=object))

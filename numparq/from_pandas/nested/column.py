@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numparq.column.leaf_values import JoinableRows, LeafValues
+from numparq.column.leaf_values import LeafValues, SourceColumn
 from numparq.column.nested.shred import UnshreddedArray, shred
 from numparq.errors import error_context
 from numparq.format.key_values.arrow import ArrowField
@@ -16,32 +16,22 @@ from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.cast.physical import to_physical
 from numparq.types.arrow_fields import field_from_node, node_from_field
 
-__all__ = ["ShreddedColumn", "nested_column"]
+__all__ = ["nested_column", "shredded_column"]
 
 RowSlicer = Callable[[int, int], list[UnshreddedArray]]
 
 
-class ShreddedColumn:
-    """A nested column of the file, a `numparq.column.leaf_values.SourceColumn`.
+def shredded_column(field: ArrowField, node: SchemaNode, slice_rows: RowSlicer) -> SourceColumn:
+    """Return a nested column; `slice_rows` returns rows `start` to `stop` (exclusive) as consecutive nested arrays."""
 
-    `slice_rows` returns rows `start` to `stop` (exclusive) as one or more consecutive nested arrays.
-    """
+    def leaves(start: int, stop: int) -> list[LeafValues]:
+        parts = [shred(node, array, to_physical) for array in slice_rows(start, stop)]
+        return [_concat_leaves(list(several)) for several in zip(*parts, strict=True)]
 
-    joinable: JoinableRows | None = None
-
-    def __init__(self, field: ArrowField, node: SchemaNode, slice_rows: RowSlicer) -> None:
-        self.field = field
-        self.node = node
-        self._take = slice_rows
-
-    def read_leaves(self, start: int, stop: int) -> list[LeafValues]:
-        """Return the leaf values of rows `start` to `stop` (exclusive)."""
-        with error_context(column=self.node.name):
-            parts = [shred(self.node, array, to_physical) for array in self._take(start, stop)]
-            return [_concat_leaves(list(leaves)) for leaves in zip(*parts, strict=True)]
+    return SourceColumn(node, field, leaves)
 
 
-def nested_column(name: str, data: Any, node_or_field: SchemaNode | ArrowField | None = None) -> ShreddedColumn:
+def nested_column(name: str, data: Any, node_or_field: SchemaNode | ArrowField | None = None) -> SourceColumn:
     """Return the nested column of Python objects or Arrow data, of a given type or the inferred one.
 
     Raises SchemaError if the type cannot be written or the data do not have it.
@@ -57,7 +47,7 @@ def nested_column(name: str, data: Any, node_or_field: SchemaNode | ArrowField |
             field, take = _from_arrow(name, data, field)
         else:
             field, take = _from_objects(name, np.asarray(data, object), field)
-        return ShreddedColumn(field, node or node_from_field(field), take)
+        return shredded_column(field, node or node_from_field(field), take)
 
 
 def _from_arrow(name: str, data: Any, field: ArrowField | None) -> tuple[ArrowField, RowSlicer]:

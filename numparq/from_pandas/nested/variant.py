@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from numparq.column.leaf_values import SourceColumn
 from numparq.column.nested.shred import UnshreddedArray
 from numparq.errors import SchemaError
 from numparq.from_pandas.user_schema import UserColumn
 
-from .column import ShreddedColumn, nested_column
+from .column import nested_column, shredded_column
 from .objects import nested_from_objects
 
 __all__ = ["variant_column"]
@@ -19,7 +20,7 @@ __all__ = ["variant_column"]
 _PARTS = {"metadata", "value"}
 
 
-def variant_column(name: str, data: Any, user_column: UserColumn) -> ShreddedColumn:
+def variant_column(name: str, data: Any, user_column: UserColumn) -> SourceColumn:
     """Return the VARIANT column of values that `numparq.variant.encode` takes; None, NaT and NA are nulls.
 
     If all are dicts of ``metadata`` and ``value`` bytes, or Arrow structs of both, they are taken as encoded.
@@ -37,7 +38,7 @@ def variant_column(name: str, data: Any, user_column: UserColumn) -> ShreddedCol
             rows[row] = _encode(values[start + row], start + row)
         return [nested_from_objects(rows, user_column.field, (name,))]
 
-    return ShreddedColumn(user_column.field, user_column.node, take)
+    return shredded_column(user_column.field, user_column.node, take)
 
 
 def _is_struct_of_parts(dtype: Any) -> bool:
