@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import InvalidFileError
 from numparq.file.pyarrow_arguments import READ_ADVICE
+from numparq.file.table import ReadableTable
 from numparq.format.schema import Schema
 from numparq.io.opened_path import OpenedPath
 from numparq.io.source import Source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
-from numparq.scan.table import ReadableTable
-from numparq.typing import ColumnName, Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
+from numparq.typing import Columns, Filters, PathOrPaths, RowRange, StorageOptions
 from numparq.util.arguments import check_list, explain_unknown_arguments, thread_count
 from numparq.util.reopenable import Reopenable
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numparq.io.coalesce import Coalescing
     from numparq.scan.recovery.skip_damaged import SkipDamaged
-    from numparq.scan.stream.batches import Batches
+    from numparq.scan.scan import Scan
 
 __all__ = ["Dataset"]
 
@@ -148,7 +148,7 @@ class Dataset(ReadableTable, Reopenable):
 
     def single_source(self) -> Source | None:
         """Open the source of the only file; return None for several files, and with partition columns."""
-        return self._retry_after_refresh(lambda: self._contents.single_source())
+        return self._attempt(lambda: self._contents.single_source())
 
     @property
     def partition_keys(self) -> tuple[str, ...]:
@@ -165,159 +165,19 @@ class Dataset(ReadableTable, Reopenable):
         """Number of rows; reads all footers."""
         return self.count_rows()
 
-    @explain_unknown_arguments(READ_ADVICE)
-    def read(
-        self,
-        columns: Columns = None,
-        filters: Filters = None,
-        *,
-        runtime_filters: RuntimeFilters = (),
-        explode: ColumnName | None = None,
-        dtype_backend: str = "numpy",
-        row_groups: Sequence[int] | None = None,
-        row_range: RowRange = None,
-        nrows: int | None = None,
-        categories: Collection[str] | None = None,
-        include: Sequence[str] = (),
-        dates: str = "objects",
-        geometries: str = "wkb",
-        variants: str = "values",
-        files: str = "references",
-        verify_crc: bool = True,
-        on_error: str = "raise",
-        memory_limit: int | None = None,
-        threads: int | None = None,
-        progress: bool = False,
-    ) -> pd.DataFrame:
-        """Read columns and rows into one DataFrame.
-
-        Parameters
-        ----------
-        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
-            As in `numparq.read_parquet`; rows and row groups count over all files.
-        dates, geometries, variants, files, verify_crc, on_error, memory_limit, threads, progress
-            As in `numparq.read_parquet`.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Partition columns come last, unless `columns` orders them otherwise. Dtypes are those of a single file with
-            all these rows.
-        """
-        return self._read(columns, ScanOptions.from_arguments(locals()))
-
-    def _read(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
-        """Read with checked options."""
+    def _read(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None = None) -> pd.DataFrame:
+        if skip is not None:
+            return self._query(columns, options, skip).scan.read()
         options = options if options.threads is not None else replace(options, threads=self._threads)
         if options.on_error == "skip":
-            return self._retry_after_refresh(lambda: self._read_intact(columns, options))
-        return self._retry_after_refresh(lambda: self._query(columns, options).scan.read())
+            return self._attempt(lambda: self._read_intact(columns, options))
+        return self._attempt(lambda: self._query(columns, options).scan.read())
 
-    def _read_intact(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
-        from numparq.scan.recovery.skip_damaged import SkipDamaged
+    def _scan(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None, is_stream: bool) -> Scan:
+        return self._query(columns, options, skip).scan
 
-        skip = SkipDamaged()
-
-        def attempt(left: Columns) -> pd.DataFrame:
-            return self._query(left, options, skip).scan.read()
-
-        return skip.read_with_retries(
-            attempt, columns, lambda: list(dict.fromkeys([*self.schema.columns, *self.partition_keys]))
-        )
-
-    @explain_unknown_arguments(READ_ADVICE)
-    def iter_batches(
-        self,
-        columns: Columns = None,
-        filters: Filters = None,
-        *,
-        batch_rows: int | None = None,
-        batch_bytes: int | None = None,
-        memory_limit: int | None = None,
-        runtime_filters: RuntimeFilters = (),
-        explode: ColumnName | None = None,
-        dtype_backend: str = "numpy",
-        row_groups: Sequence[int] | None = None,
-        row_range: RowRange = None,
-        nrows: int | None = None,
-        categories: Collection[str] | None = None,
-        include: Sequence[str] = (),
-        dates: str = "objects",
-        geometries: str = "wkb",
-        variants: str = "values",
-        files: str = "references",
-        verify_crc: bool = True,
-        on_error: str = "raise",
-        threads: int | None = None,
-    ) -> Batches:
-        """Read columns and rows in batches, within bounded memory.
-
-        Parameters
-        ----------
-        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
-            As in `read`.
-        dates, geometries, variants, files, verify_crc, threads
-            As in `read`.
-        batch_rows, batch_bytes, memory_limit, on_error
-            As in `ParquetFile.iter_batches`. A batch may hold the rows of several small files.
-
-        Returns
-        -------
-        Batches
-            Iterator of DataFrames with the columns of `read`, and the dtypes of `ParquetFile.iter_batches`. Instead of
-            being iterated, it can serve as an Arrow stream for polars, duckdb or pyarrow. The dataset must stay open
-            meanwhile.
-
-        Raises
-        ------
-        LimitError
-            As in `ParquetFile.iter_batches`.
-
-        Examples
-        --------
-        >>> import pandas, tempfile, numparq
-        >>> frame = pandas.DataFrame({"year": [2023, 2023, 2024], "sold": [5, 7, 9]})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     numparq.to_parquet(frame, folder, partition_cols=["year"])
-        ...     with numparq.Dataset(folder) as sales:
-        ...         for batch in sales.iter_batches(batch_rows=2):
-        ...             print(batch["sold"].tolist())
-        [5, 7]
-        [9]
-        """
-        from numparq.scan.stream.batches import Batches
-        from numparq.scan.stream.unit_reader import UnitReader
-        from numparq.scan.stream.units import BatchSize
-
-        options = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
-        sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
-        skip = None
-        if on_error == "skip":
-            from numparq.scan.recovery.skip_damaged import SkipDamagedRows
-
-            skip = SkipDamagedRows()
-
-        def start() -> Batches:
-            units = UnitReader(lambda chosen: self._query(columns, chosen, skip).scan, options, sizes)
-            return Batches(units, None if skip is None else skip.lost)
-
-        return self._retry_after_refresh(start)
-
-    def count_rows(self, filters: Filters = None) -> int:
-        """Return the number of rows.
-
-        Parameters
-        ----------
-        filters : expression, str, or list of tuples, optional
-            Count matching rows only. Without filters, nothing but footers is read.
-
-        Returns
-        -------
-        int
-            Number of rows.
-        """
-        options = ScanOptions(filters=filters, threads=self._threads)
-        return self._retry_after_refresh(lambda: self._query([], options).scan.count())
+    def _column_names(self) -> Sequence[str]:
+        return list(dict.fromkeys([*self.schema.columns, *self.partition_keys]))
 
     def plan(
         self,
@@ -343,12 +203,12 @@ class Dataset(ReadableTable, Reopenable):
         options = ScanOptions(
             filters=filters, row_groups=row_groups, row_range=row_range, nrows=nrows, threads=self._threads
         )
-        return self._retry_after_refresh(lambda: self._query(columns, options).plan())
+        return self._attempt(lambda: self._query(columns, options).plan())
 
     def _query(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None = None) -> DatasetQuery:
         return DatasetQuery(self._contents, self._pruners, columns, options, skip)
 
-    def _retry_after_refresh(self, do: Callable[[], _Result]) -> _Result:
+    def _attempt(self, do: Callable[[], _Result]) -> _Result:
         """Call a function; if a file is gone, as when it was replaced, list the files again and call it once more."""
         try:
             return do()

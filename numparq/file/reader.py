@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import ParquetError, error_context
-from numparq.file.pyarrow_arguments import READ_ADVICE
 from numparq.format.open_file import OpenFile
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import Scan
-from numparq.scan.table import ReadableTable
-from numparq.typing import ColumnName, Columns, Filters, PathOrBuffer, RowRange, RuntimeFilters
-from numparq.util.arguments import explain_unknown_arguments
+from numparq.typing import ColumnName, Columns, Filters, PathOrBuffer, RowRange
+
+from .table import ReadableTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.plan.read_plan import ReadPlan
-    from numparq.scan.stream.batches import Batches
+    from numparq.scan.recovery.skip_damaged import SkipDamaged
 
     from .column_statistics import ColumnStatistics
+
+_Result = TypeVar("_Result")
 
 
 class ParquetFile(ReadableTable, OpenFile):
@@ -68,173 +69,24 @@ class ParquetFile(ReadableTable, OpenFile):
     (3, ['a', 'b'])
     """
 
-    @explain_unknown_arguments(READ_ADVICE)
-    def read(
-        self,
-        columns: Columns = None,
-        filters: Filters = None,
-        *,
-        runtime_filters: RuntimeFilters = (),
-        explode: ColumnName | None = None,
-        dtype_backend: str = "numpy",
-        row_groups: Sequence[int] | None = None,
-        row_range: RowRange = None,
-        nrows: int | None = None,
-        categories: Collection[str] | None = None,
-        include: Sequence[str] = (),
-        dates: str = "objects",
-        geometries: str = "wkb",
-        variants: str = "values",
-        files: str = "references",
-        verify_crc: bool = True,
-        on_error: str = "raise",
-        memory_limit: int | None = None,
-        threads: int | None = None,
-        progress: bool = False,
-    ) -> pd.DataFrame:
-        """Read columns and rows into a DataFrame.
-
-        Parameters
-        ----------
-        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
-            As in `numparq.read_parquet`.
-        dates, geometries, variants, files, verify_crc, on_error, memory_limit, threads, progress
-            As in `numparq.read_parquet`.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        return self._read(columns, ScanOptions.from_arguments(locals()))
-
-    def _read(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
-        """Read with checked options."""
-        if options.on_error == "skip":
+    def _read(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None = None) -> pd.DataFrame:
+        if skip is None and options.on_error == "skip":
             return self._read_intact(columns, options)
         try:  # an error context would cost more calls
-            return Scan.of_file(self, columns, options).read()
+            return Scan.of_file(self, columns, options, skip).read()
         except ParquetError as error:
             error.where.setdefault("file", self.source.name)
             raise
 
-    def _read_intact(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
-        from numparq.scan.recovery.skip_damaged import SkipDamaged
+    def _scan(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None, is_stream: bool) -> Scan:
+        return Scan.of_file(self, columns, options, skip, is_stream)
 
-        skip = SkipDamaged()
-
-        def attempt(left: Columns) -> pd.DataFrame:
-            with error_context(file=self.source.name):
-                return Scan.of_file(self, left, options, skip).read()
-
-        return skip.read_with_retries(attempt, columns, lambda: self.schema.columns)
-
-    @explain_unknown_arguments(READ_ADVICE)
-    def iter_batches(
-        self,
-        columns: Columns = None,
-        filters: Filters = None,
-        *,
-        batch_rows: int | None = None,
-        batch_bytes: int | None = None,
-        memory_limit: int | None = None,
-        runtime_filters: RuntimeFilters = (),
-        explode: ColumnName | None = None,
-        dtype_backend: str = "numpy",
-        row_groups: Sequence[int] | None = None,
-        row_range: RowRange = None,
-        nrows: int | None = None,
-        categories: Collection[str] | None = None,
-        include: Sequence[str] = (),
-        dates: str = "objects",
-        geometries: str = "wkb",
-        variants: str = "values",
-        files: str = "references",
-        verify_crc: bool = True,
-        on_error: str = "raise",
-        threads: int | None = None,
-    ) -> Batches:
-        """Read columns and rows batch by batch, in bounded memory.
-
-        Parameters
-        ----------
-        columns, filters, runtime_filters, explode, dtype_backend, row_groups, row_range, nrows, categories, include
-            As in `numparq.read_parquet`.
-        dates, geometries, variants, files, verify_crc, threads
-            As in `numparq.read_parquet`.
-        on_error : {"raise", "skip"}
-            ``"skip"`` drops rows that are damaged in any column; `Batches.lost` lists them.
-        batch_rows : int, optional
-            Rows of a batch. The last batch has fewer, as may a batch before the categories of a column change. Default:
-            65,536, or fewer if memory requires it.
-        batch_bytes : int, optional
-            Approximate bytes of memory of a batch, instead of `batch_rows`.
-        memory_limit : int, optional
-            Bytes of memory for decoded rows, rows read ahead, and decoding; default 256 MiB. Batches that the caller
-            holds are not counted.
-
-        Returns
-        -------
-        Batches
-            Iterator of DataFrames or, if not iterated, an Arrow stream for polars, duckdb or pyarrow. It has at least
-            one batch, possibly empty.
-
-        Raises
-        ------
-        LimitError
-            If a batch, or rows that can only be read together, exceed `memory_limit`.
-
-        Notes
-        -----
-        All batches have the same dtypes. These follow from the schema and from the footer's null counts, not from the
-        values: integers and booleans that may be null are nullable (``Int64``, ``boolean``), and INT96 timestamps have
-        microseconds. Otherwise dtypes and row labels are those of `read`: ``pandas.concat`` of the batches equals one
-        read. Only categories are those of the batch's own rows.
-
-        Examples
-        --------
-        >>> import pandas, numparq
-        >>> data = numparq.to_parquet(pandas.DataFrame({"a": range(100), "b": "x"}))
-        >>> with numparq.ParquetFile(data) as file:
-        ...     sum(batch["a"].sum() for batch in file.iter_batches(["a"], batch_rows=30))
-        np.int64(4950)
-        """
-        from numparq.scan.stream.batches import Batches
-        from numparq.scan.stream.unit_reader import UnitReader
-        from numparq.scan.stream.units import BatchSize
-
-        options = ScanOptions.from_arguments(locals())
-        sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
-        skip = None
-        if on_error == "skip":
-            from numparq.scan.recovery.skip_damaged import SkipDamagedRows
-
-            skip = SkipDamagedRows()
+    def _attempt(self, do: Callable[[], _Result]) -> _Result:
         with error_context(file=self.source.name):
-            units = UnitReader(lambda chosen: Scan.of_file(self, columns, chosen, skip, True), options, sizes)
-            return Batches(units, None if skip is None else skip.lost)
+            return do()
 
-    def count_rows(self, filters: Filters = None) -> int:
-        """Return the number of rows.
-
-        Parameters
-        ----------
-        filters : expression, or list of tuples, optional
-            Count matching rows only. Without filters, nothing but the footer is read.
-
-        Returns
-        -------
-        int
-            Number of rows.
-
-        Examples
-        --------
-        >>> import pandas, numparq
-        >>> data = numparq.to_parquet(pandas.DataFrame({"a": range(100)}))
-        >>> numparq.ParquetFile(data).count_rows(numparq.col("a") < 30)
-        30
-        """
-        with error_context(file=self.source.name):
-            return Scan.of_file(self, [], ScanOptions(filters=filters)).count()
+    def _column_names(self) -> Sequence[str]:
+        return self.schema.columns
 
     def statistics(self, column: ColumnName) -> list[ColumnStatistics]:
         """Return the statistics of a column in each row group, with typed bounds.

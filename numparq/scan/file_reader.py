@@ -146,7 +146,7 @@ class FileReader:
 
     def plan(self) -> ReadPlan:
         """Plan the rows to decode; with a predicate, the rows that statistics and indexes leave to filter."""
-        from .select_rows import RowSelectionBuilder
+        from numparq.scan.select_rows import RowSelectionBuilder
 
         builder = RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, (), self.predicate)
         return builder.plan([rows for rows in self._slices if rows.start < rows.stop])
@@ -214,7 +214,7 @@ class FileReader:
             are_all = predicate is None and (limit is None or limit >= count)
             if not count or (are_all and count == np.add.reduce(of_groups)):
                 return
-            from .select_rows import RowSelectionBuilder
+            from numparq.scan.select_rows import RowSelectionBuilder
 
             builder = RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, self.output_types, predicate)
             rows = []

@@ -108,7 +108,7 @@ class Scan:
         projection = project_columns(file, columns, options)
         predicate, limit, slices = None, options.nrows, None
         if options.filters is not None or options.runtime_filters:
-            from .predicate import ScanPredicate
+            from numparq.scan.predicate import ScanPredicate
 
             predicate, limit = ScanPredicate(file, options.filters, options.runtime_filters), None
         if options.row_groups is not None or options.row_range is not None or limit is not None:
