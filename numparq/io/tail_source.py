@@ -83,6 +83,9 @@ class TailSource:
 
     def read_into(self, position: int, out: np.ndarray) -> None:
         """Fill `out` with the bytes from a position."""
+        if position < self._start:
+            self._source.read_into(position, out)
+            return
         kept = self._tail_view(position, position + len(out))
         if kept is None:
             self._source.read_into(position, out)

@@ -165,16 +165,14 @@ class ChunkPages:
     def pages_in_range(self, start: int, stop: int) -> tuple[int, int]:
         """Return first page and end (exclusive) of the pages with a row in [start, stop), as `pages_with_rows`."""
         first = bisect_right(self.row_stops, start)
-        return first, max(bisect_left(self.first_rows, stop), first)
+        return first, max(bisect_left(self.locations[:, PAGE_ROW], stop), first)
 
     def page_table_of(self, selected: RowRanges) -> np.ndarray:
         """Return the rows of `page_table` for pages with selected rows, a dictionary page first if needed."""
         located = self.page_table if self._located is None else self._located
         first_page = len(located) - len(self.locations)  # 1 behind a dictionary page
         if len(selected.bounds) == 1:
-            start, stop = selected.bounds[0].tolist()
-            first = bisect_right(self.row_stops, start)
-            last = max(bisect_left(self.locations[:, PAGE_ROW], stop), first)
+            first, last = self.pages_in_range(*selected.bounds[0].tolist())
             if not first_page or not self._is_dictionary_needed(slice(first, last)):
                 beside: np.ndarray = located[first + first_page : last + first_page]
                 return beside
@@ -189,14 +187,18 @@ class ChunkPages:
 
     def _is_dictionary_needed(self, pages: np.ndarray | slice) -> bool:
         """Whether one of the pages holds dictionary indices, or may."""
-        return self.needs_dictionary is None or bool(self.needs_dictionary[pages].any())
+        needs = self.needs_dictionary
+        return needs is None or bool(np.logical_or.reduce(needs[pages]))
 
     def pages_of_unknown_encoding(self, rows: RowRanges) -> list[int]:
         """Return the pages with given rows whose headers have not been read, unless another needs the dictionary."""
-        needs, pages = self.needs_dictionary, self.pages_with_rows(rows)
-        if needs is None or (needs[pages] > 0).any():
+        if self.needs_dictionary is None:
             return []
-        found: list[int] = pages[needs[pages] == UNKNOWN].tolist()
+        pages = self.pages_with_rows(rows)
+        needs = self.needs_dictionary[pages]
+        if np.maximum.reduce(needs, initial=0) > 0:
+            return []
+        found: list[int] = pages[needs == UNKNOWN].tolist()
         return found
 
     def rows_in_pages(self, pages: ArrayLike) -> RowRanges:

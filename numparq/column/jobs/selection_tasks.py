@@ -148,7 +148,7 @@ def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, ro
         chunk[0, C_OUT] = chunk[0, C_VALIDITY] = 0
         size_hint = scheduler.tables.estimate_string_bytes(column, [rows.row_group], rows.num_rows)
         sink = scheduler.variable_sink(target, size_hint)
-    selection = ChunkSelection(rows.row_ranges.bounds, rows.mask)
+    selection = ChunkSelection(rows.row_ranges, rows.mask)
     return DecodeTask(context, [rows.row_group], [column], source, sink, False, selection, cache)
 
 

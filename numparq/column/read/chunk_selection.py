@@ -15,6 +15,7 @@ from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE
 from numparq.kernels.selection.lazy_pages import STATE_FIELDS, STATE_TAKEN
 from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.tables import P_ROW, SLACK
+from numparq.plan.row_ranges import RowRanges
 
 from .decode import grow_buffer
 from .decompress import PageBatches
@@ -32,8 +33,8 @@ class ChunkSelection:
 
     Parameters
     ----------
-    row_ranges : int64 array, (ranges, 2)
-        Rows of the row group (exclusive ends), in order, apart.
+    rows : RowRanges
+        Rows of the row group.
     mask : uint8 array or None
         1 for each row of the only range that is selected, 0 for the others; None: all are.
 
@@ -47,15 +48,15 @@ class ChunkSelection:
 
     __slots__ = ("_bounds", "_mask", "_mask_row", "count", "row_ranges", "state")
 
-    def __init__(self, row_ranges: np.ndarray, mask: np.ndarray | None) -> None:
-        self.row_ranges = row_ranges
-        self._bounds = np.ascontiguousarray(row_ranges).reshape(-1)
+    def __init__(self, rows: RowRanges, mask: np.ndarray | None) -> None:
+        self.row_ranges = rows.bounds
+        self._bounds = rows.bounds.reshape(-1)
         self.state = np.zeros(STATE_FIELDS, np.int64)
         if mask is None:
             self._mask, self._mask_row = NO_MASK, -1
-            self.count = int(np.add.reduce(row_ranges[:, 1] - row_ranges[:, 0]))
+            self.count = rows.count
         else:
-            self._mask, self._mask_row = mask, int(row_ranges[0, 0])
+            self._mask, self._mask_row = mask, int(rows.bounds[0, 0])
             self.count = int(np.count_nonzero(mask))
 
     @property

@@ -26,6 +26,7 @@ from numparq.errors import CorruptPageError, InvalidFileError
 from numparq.format.module_reader import ModuleReader
 from numparq.io.local_source import BytesSource
 from numparq.kernels import tables as t
+from numparq.plan.row_ranges import RowRanges
 from numparq.util.worker_pool import WorkerPool
 from support.kernels.chunk_tables import DecodeRequest, chunk_table
 from support.oracles.pages import SNAPPY, UNCOMPRESSED, Chunk, random_chunk
@@ -241,7 +242,7 @@ def test_pages_that_lack_selected_rows():
     count = len(chunk.rows)
     data, table = tables([chunk], [DecodeRequest(t.COPY, 8, stop=count)], b"")
     sink = FixedSink([FixedOutput(np.empty(8 * count, np.uint8), np.empty(0, np.uint8))])
-    selection = ChunkSelection(np.array([[0, count]]), None)
+    selection = ChunkSelection(RowRanges.all(count), None)
     with WorkerPool(1) as pool:
         shared = context(data, 1, pool, 0)
         task = DecodeTask(shared, [7], [0], WithoutLastPage(shared.reader, table), sink, selection=selection)
