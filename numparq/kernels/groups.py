@@ -26,6 +26,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "encodings.dictionary": (),
         "encodings.hybrid_rle": (),
         "encodings.plain": (),
+        "page_locations": ("locate_pages",),
         "selection.binary_pages": ("read_binary_rows",),
         "selection.fixed_pages": ("read_fixed_rows",),
         "selection.lazy_pages": (),

@@ -10,7 +10,17 @@ import numpy as np
 
 from numparq.errors import InvalidFileError
 from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, UNKNOWN
-from numparq.kernels.tables import L_END, L_IN_CHUNK, L_ROW, L_ROWS, L_START, LOCATION_FIELDS
+from numparq.kernels import kernels
+from numparq.kernels.page_locations import (
+    BEYOND_ROWS,
+    FIRST_ROW,
+    OFFSET_FIELDS,
+    OUTSIDE_CHUNK,
+    OVERLAP,
+    ROW_ORDER,
+    STATE_FIELDS,
+)
+from numparq.kernels.tables import LOCATION_FIELDS
 
 from .row_ranges import RowRanges
 
@@ -60,15 +70,28 @@ class ChunkPages:
     needs_dictionary: np.ndarray | None = None
     # End row (exclusive) of each page.
     row_stops: np.ndarray = field(init=False, repr=False)
-    _located: np.ndarray | None = field(init=False, repr=False, default=None)
+    # Whether the data pages are contiguous up to the chunk's end; otherwise the index may lack a page.
+    is_complete: bool = field(init=False, repr=False)
+    # Page locations for kernels: int64, (pages, LOCATION_FIELDS), the dictionary page first if any; None: not indexed.
+    page_table: np.ndarray | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        locations = np.array(self.locations, np.int64).reshape(-1, 3)
-        locations.flags.writeable = False
-        object.__setattr__(self, "locations", locations)
-        _check_offsets(self.start, self.end, self.offsets, self.sizes)
-        _check_rows(self.first_rows, self.num_rows)
-        object.__setattr__(self, "row_stops", _row_stops(self.first_rows, self.num_rows))
+        locations = np.array(self.locations, np.int64).reshape(-1, OFFSET_FIELDS)
+        count, num_rows = len(locations), self.num_rows
+        if num_rows and not count:
+            raise InvalidFileError(f"the column chunk has no pages, but its row group has {num_rows:,} rows")
+        row_stops, table = np.empty(count, np.int64), np.empty((count + 1, LOCATION_FIELDS), np.int64)
+        state = np.zeros(STATE_FIELDS, np.int64)
+        located = kernels.locate_pages(
+            locations.reshape(-1), count, self.start, self.end, num_rows, row_stops, table.reshape(-1), state
+        )
+        page, is_complete = state.tolist()
+        if located < 0:
+            raise InvalidFileError(_MESSAGES[located], page=page)
+        table = table[:located]
+        locations.flags.writeable = table.flags.writeable = False
+        values = (self.start, self.end, num_rows, locations, self.is_indexed, self.needs_dictionary)
+        self._set((*values, row_stops, bool(is_complete), table if self.is_indexed else None))
 
     @classmethod
     def unindexed(cls, start: int, end: int, num_rows: int) -> ChunkPages:
@@ -89,7 +112,7 @@ class ChunkPages:
         groups = zip(starts.tolist(), ends.tolist(), counts.tolist(), locations, counts[:, None], strict=True)
         return [
             [
-                cls._unchecked((start, end, count, location, False, None, row_stops, None))
+                cls._unchecked((start, end, count, location, False, None, row_stops, True, None))
                 for start, end, location in zip(first, last, several, strict=True)
             ]
             for first, last, count, several, row_stops in groups
@@ -99,9 +122,12 @@ class ChunkPages:
     def _unchecked(cls, values: tuple[Any, ...]) -> ChunkPages:
         """Build an instance from all field values without checks."""
         made = cls.__new__(cls)
-        for give, value in zip(_SETTERS, values, strict=True):
-            give(made, value)
+        made._set(values)
         return made
+
+    def _set(self, values: tuple[Any, ...]) -> None:
+        for give, value in zip(_SETTERS, values, strict=True):
+            give(self, value)
 
     # --- properties --------------------------------------------------------------------------------------------------
 
@@ -131,22 +157,6 @@ class ChunkPages:
         first = int(self.offsets[0]) if self.num_pages else self.end
         return (self.start, first) if self.is_indexed and self.num_pages and first > self.start else None
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the data pages are contiguous up to the chunk's end; otherwise the index may lack a page."""
-        ends = self.offsets + self.sizes
-        apart = np.count_nonzero(ends[:-1] != self.offsets[1:])
-        return bool(self.num_pages and ends[-1] == self.end and not apart)
-
-    @property
-    def page_table(self) -> np.ndarray:
-        """Page table for kernels: int64, shape (pages, LOCATION_FIELDS), the dictionary page first if any. Cached."""
-        found = self._located
-        if found is None:
-            found = _page_table(self)
-            object.__setattr__(self, "_located", found)
-        return found
-
     # --- rows to pages, and back -------------------------------------------------------------------------------------
 
     def pages_with_rows(self, rows: RowRanges) -> np.ndarray:
@@ -169,7 +179,8 @@ class ChunkPages:
 
     def page_table_of(self, selected: RowRanges) -> np.ndarray:
         """Return the rows of `page_table` for pages with selected rows, a dictionary page first if needed."""
-        located = self.page_table if self._located is None else self._located
+        located = self.page_table
+        assert located is not None
         first_page = len(located) - len(self.locations)  # 1 behind a dictionary page
         if len(selected.bounds) == 1:
             first, last = self.pages_in_range(*selected.bounds[0].tolist())
@@ -259,64 +270,16 @@ def _unindexed(start: int, end: int, num_rows: int) -> ChunkPages:
 _SETTERS = tuple(getattr(ChunkPages, entry.name).__set__ for entry in fields(ChunkPages))
 
 DICTIONARY_PAGE_ORDINAL = -1
-
-
-def _page_table(chunk: ChunkPages) -> np.ndarray:
-    """Build the page table for kernels; pages that share a first row get 0 rows, except the last of them."""
-    dictionary = chunk.dictionary_range
-    first = int(dictionary is not None)
-    table = np.empty((first + chunk.num_pages, LOCATION_FIELDS), np.int64)
-    if dictionary is not None:
-        table[0] = *dictionary, -1, 0, 0
-    pages = table[first:]
-    pages[:, L_START], pages[:, L_ROW] = chunk.offsets, chunk.first_rows
-    pages[:, L_END] = chunk.offsets + chunk.sizes
-    pages[:-1, L_ROWS] = chunk.first_rows[1:] - chunk.first_rows[:-1]
-    pages[-1:, L_ROWS] = chunk.num_rows - chunk.first_rows[-1:]
-    pages[:, L_IN_CHUNK] = np.arange(first, first + chunk.num_pages)
-    table.flags.writeable = False
-    return table
-
-
-def _row_stops(first_rows: np.ndarray, num_rows: int) -> np.ndarray:
-    """Return the end row (exclusive) of each page: the next greater first row, or `num_rows`."""
-    begins = np.empty(len(first_rows) + 1, np.int64)
-    begins[:-1], begins[-1] = first_rows, num_rows
-    if np.count_nonzero(begins[1:] > begins[:-1]) == len(first_rows):
-        return begins[1:]
-    return begins[np.minimum(np.searchsorted(begins, first_rows, side="right"), len(first_rows))]
-
-
-def _check_offsets(start: int, end: int, offsets: np.ndarray, sizes: np.ndarray) -> None:
-    """Check that pages lie within the chunk and do not overlap; written so that int64 overflow fails the check."""
-    inside = (offsets >= start) & (offsets < end) & (sizes > 0) & (sizes <= end - offsets)
-    _check_pages(inside, "the offset index has a page outside of the column chunk")
-    apart = offsets[:-1] + sizes[:-1] <= offsets[1:]
-    _check_pages(apart, "the offset index has a page that overlaps the previous page", 1)
-
-
-def _check_rows(first_rows: np.ndarray, num_rows: int) -> None:
-    if not len(first_rows):
-        if num_rows:
-            raise InvalidFileError(f"the column chunk has no pages, but its row group has {num_rows:,} rows")
-        return
-    if first_rows[0] != 0:
-        raise InvalidFileError(f"the offset index begins at row {first_rows[0]:,} instead of 0", page=0)
-    grows = first_rows[1:] >= first_rows[:-1]
-    _check_pages(grows, "the offset index has a page that begins at an earlier row than the previous page", 1)
-    if first_rows[-1] > num_rows:
-        _check_pages(
-            first_rows <= num_rows, "the offset index has a page that begins after the last row of the row group"
-        )
+_MESSAGES = {
+    OUTSIDE_CHUNK: "the offset index has a page outside of the column chunk",
+    OVERLAP: "the offset index has a page that overlaps the previous page",
+    FIRST_ROW: "the offset index begins at a row other than 0",
+    ROW_ORDER: "the offset index has a page that begins at an earlier row than the previous page",
+    BEYOND_ROWS: "the offset index has a page that begins after the last row of the row group",
+}
 
 
 def _check_chunks(starts: np.ndarray, ends: np.ndarray) -> None:
     """Raise if a column chunk ends before it begins; an all-null chunk may be empty."""
     if (ends < starts).any():
         raise InvalidFileError("a column chunk ends before it begins")
-
-
-def _check_pages(good: np.ndarray, message: str, first: int = 0) -> None:
-    """Raise for the first page with a False item; `first` is the page ordinal of the first item."""
-    if np.count_nonzero(good) < len(good):
-        raise InvalidFileError(message, page=first + int(np.argmin(good)))

@@ -40,6 +40,7 @@ TESTS = {
         "kernels/decode/test_page_headers_walk.test_any_chunks",
         "kernels/decode/test_page_headers_walk.test_cut_at_every_byte",
     ),
+    "locate_pages": KernelTests("kernels/test_page_locations.test_any_pages"),
     "lay_out_scratch": KernelTests("kernels/decode/test_scratch_layout.test_any_pages_do_not_overlap"),
     "decompress_snappy_pages": KernelTests(
         "kernels/decode/test_snappy.test_any_blocks", "kernels/decode/test_snappy.test_cut_at_every_byte"
