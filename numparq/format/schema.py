@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numparq.errors import InvalidFileError
+from numparq.util.bounded_cache import BoundedCache
 
 from .footer.file_metadata import Footer, SchemaElements
 from .key_values.spark import TODAYS_CALENDAR, SparkCalendar
@@ -24,6 +25,7 @@ REQUIRED, OPTIONAL, REPEATED = range(3)
 REPETITION_NAMES = ("required", "optional", "repeated")
 MAX_SCHEMA_DEPTH = 255
 _LEAF_BYTES = 768
+_MAX_CACHED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ class Schema:
         Number of leaf columns.
     calendar : SparkCalendar
         Calendar of its days and instants.
+    cache : BoundedCache
+        Values derived from the schema and the key-values in their keys, for later reads of files with this schema.
     """
 
     def __init__(self, footer: SchemaElements, calendar: SparkCalendar = TODAYS_CALENDAR) -> None:
@@ -162,6 +166,7 @@ class Schema:
         self.columns = self._names(self._top)
         self._flat_leaves: dict[int, Leaf | None] = {}
         self._leaves: dict[int, Leaf] = {}
+        self.cache = BoundedCache(_MAX_CACHED)
 
     # --- the tree ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from itertools import repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ __all__ = ["ProjectedColumns", "project_columns"]
 
 _MAX_CACHED_COLUMNS = 64  # selections of more columns are not cached
 _MAX_CACHED_TYPES = 64  # lists of output types of one selection
+_TYPE_KEYS = "pandas", "PANDAS_ATTRS", "ARROW:schema"  # key-values that output types follow from
+_MAX_CACHED_METADATA = 64 << 10  # bytes of these
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 _STR = frozenset({str})
 
@@ -65,7 +68,7 @@ def project_columns(file: OpenFile, columns: Columns, options: ScanOptions) -> P
             return ProjectedColumns(file, _prepare_columns(file, columns), options, virtual)
         key = "columns", file.calendar, None if columns is None else tuple(columns)
         cache = file.footer.cache
-        prepared = cache.get(key) or cache.get_or_make(key, lambda: _prepare_columns(file, columns))
+        prepared = cache.get(key) or cache.get_or_make(key, lambda: _shared_columns(file, columns))
         return ProjectedColumns(file, prepared, options, virtual)
     metadata = file.pandas_metadata
     index = metadata.index_fields if metadata else ()
@@ -92,6 +95,19 @@ class _PreparedColumns:
         self.output_types = output_types
         index = set(metadata.index_fields) if metadata else set[str]()
         self.index_leaves = [leaf for leaf, name in enumerate(projection.names) if name in index] if index else []
+
+
+def _shared_columns(file: OpenFile, columns: Columns) -> _PreparedColumns:
+    """Select the columns of a file; one instance for files of the same writer, schema and metadata of pandas and Arrow.
+
+    Files of a dataset often have these in common; their types need not be chosen again.
+    """
+    keys = file.footer.key_value_metadata
+    sizes = keys.sizes()
+    if sum(map(sizes.get, _TYPE_KEYS, repeat(0))) > _MAX_CACHED_METADATA:
+        return _prepare_columns(file, columns)
+    key = None if columns is None else tuple(columns), file.footer.created_by, *map(keys.get, _TYPE_KEYS)
+    return file.schema.cache.get_or_make(key, lambda: _prepare_columns(file, columns))
 
 
 def _prepare_columns(file: OpenFile, columns: Columns) -> _PreparedColumns:
@@ -177,6 +193,7 @@ class ProjectedColumns:
         """
         options = self._options
         categories = set() if options.categories is None else options.categorical_names
+        null_counts = [count and 1 for count in null_counts]  # types depend on whether there are any
         key = options.dtype_backend, options.dates, *categories, -1, *null_counts
         cached = self._prepared.output_types
         targets = cached.get(key) or cached.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))
