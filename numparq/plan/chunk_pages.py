@@ -183,7 +183,9 @@ class ChunkPages:
         assert located is not None
         first_page = len(located) - len(self.locations)  # 1 behind a dictionary page
         if len(selected.bounds) == 1:
-            first, last = self.pages_in_range(*selected.bounds[0].tolist())
+            start, stop = selected.bounds[0].tolist()
+            first = bisect_right(self.row_stops, start)
+            last = max(bisect_left(self.locations[:, PAGE_ROW], stop), first)
             if not first_page or not self._is_dictionary_needed(slice(first, last)):
                 beside: np.ndarray = located[first + first_page : last + first_page]
                 return beside

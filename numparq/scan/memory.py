@@ -193,7 +193,7 @@ def check_filter_memory(readers: Sequence[FileReader], options: ScanOptions, thr
     for reader in readers:
         if reader.predicate is not None and reader.num_rows:
             leaves = reader.predicate.leaves
-            types = [choose_output_type(leaf, null_count=1) for leaf in leaves]
+            types = [choose_output_type(leaf, has_nulls=True) for leaf in leaves]
             largest = sorted(reader.selections.parts, key=len)[-threads:]
             groups = [rows.row_group for rows in largest]
             estimate = MemoryEstimate(reader.file, leaves, types, groups, options.dtype_backend != "pyarrow")

@@ -193,10 +193,10 @@ class ProjectedColumns:
         """
         options = self._options
         categories = set() if options.categories is None else options.categorical_names
-        null_counts = [count and 1 for count in null_counts]  # types depend on whether there are any
-        key = options.dtype_backend, options.dates, *categories, -1, *null_counts
+        have_nulls = [*map(bool, null_counts)]  # all that types depend on
+        key = options.dtype_backend, options.dates, *categories, -1, *have_nulls
         cached = self._prepared.output_types
-        targets = cached.get(key) or cached.get_or_make(key, lambda: self._flat_output_types(null_counts, categories))
+        targets = cached.get(key) or cached.get_or_make(key, lambda: self._flat_output_types(have_nulls, categories))
         targets = [*targets]
         for column in self.nested:
             targets[column.leaf_slice] = column.output_types()
@@ -204,15 +204,15 @@ class ProjectedColumns:
             self._explosion.detach(self.nested, self.labels)
         return targets
 
-    def _flat_output_types(self, null_counts: Sequence[int | None], categories: Collection[str]) -> list[OutputType]:
+    def _flat_output_types(self, have_nulls: Sequence[bool], categories: Collection[str]) -> list[OutputType]:
         """Return the output types of flat leaves, and a placeholder for each nested leaf."""
         targets = []
-        for leaf, null_count in zip(self.leaves, null_counts, strict=True):
+        for leaf, has_nulls in zip(self.leaves, have_nulls, strict=True):
             with error_context(file=self._file.source.name, column=leaf.name):
                 if leaf.is_nested:
                     targets.append(NESTED_PLACEHOLDER)
                     continue
-                target = self._output_type(leaf, null_count, leaf.name in categories)
+                target = self._output_type(leaf, has_nulls, leaf.name in categories)
                 targets.append(apply_dates(target, self._options.dates))
         return targets
 
@@ -246,31 +246,31 @@ class ProjectedColumns:
         fixed = dict(zip(cast, self._schema_only(cast, may_be_null), strict=True))
         return [fixed.get(at, target) for at, target in enumerate(types)]
 
-    def _output_type(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
+    def _output_type(self, leaf: Leaf, has_nulls: bool, categorical: bool) -> OutputType:
         """Return the output type of a flat column."""
         metadata, backend = self.metadata, self._options.dtype_backend
         if backend == "numpy" and metadata is not None and metadata.is_written_by_numparq and not categorical:
-            restored = self._pandas_type(leaf, null_count, metadata)
+            restored = self._pandas_type(leaf, has_nulls, metadata)
             if restored is not None:
                 return restored
         return choose_output_type(
             leaf,
             self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, backend) else None,
             dtype_backend=backend,
-            null_count=null_count,
+            has_nulls=has_nulls,
             pandas_dtype=metadata.extension_dtype(leaf.name) if metadata else None,
             timezone=metadata.timezone(leaf.name) if metadata else None,
             categorical=categorical,
         )
 
-    def _pandas_type(self, leaf: Leaf, null_count: int | None, metadata: PandasMetadata) -> OutputType | None:
+    def _pandas_type(self, leaf: Leaf, has_nulls: bool, metadata: PandasMetadata) -> OutputType | None:
         """Return the output type of the column's original dtype; None if unknown or not available here."""
         dtype_spec = metadata.dtype_spec(leaf.name)
         if dtype_spec is None:
             return None
         origin = self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, "numpy") else None
         return roundtrip_output_type(
-            leaf, origin, dtype_spec, lambda: pyarrow_field_type(self._pyarrow_schema, leaf), null_count
+            leaf, origin, dtype_spec, lambda: pyarrow_field_type(self._pyarrow_schema, leaf), has_nulls
         )
 
     @cached_property

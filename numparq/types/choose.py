@@ -43,14 +43,14 @@ def choose_output_type(
     hint: ArrowType | None = None,
     *,
     dtype_backend: str = "numpy",
-    null_count: int | None = None,
+    has_nulls: bool = False,
     pandas_dtype: Any = None,
     timezone: str | None = None,
     categorical: bool = False,
 ) -> OutputType:
     """Choose the output type of a flat leaf column; InvalidFileError if its type violates the specification.
 
-    `null_count` (None: unknown) is only a hint; `pandas_dtype` and `timezone` come from the pandas metadata.
+    `has_nulls` is only a hint; `pandas_dtype` and `timezone` come from the pandas metadata.
     """
     optional = leaf.max_definition_level > 0
     zone = timezone or (hint.timezone if hint is not None else "")
@@ -64,7 +64,7 @@ def choose_output_type(
         hint,
         dtype_backend,
         optional,
-        optional and bool(null_count),
+        optional and has_nulls,
         pandas_dtype,
         timezone,
         categorical,

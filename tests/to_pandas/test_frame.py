@@ -69,7 +69,7 @@ def test_columns_of_one_dtype_share_a_block():
 
 
 def test_every_array_has_slack():
-    layout = allocate_blocks([choose(INT64), choose(BOOLEAN, null_count=1), choose(7, length=3)], 5)
+    layout = allocate_blocks([choose(INT64), choose(BOOLEAN, has_nulls=True), choose(7, length=3)], 5)
     for array in [*layout.blocks, *filter(lambda item: item is not None, layout.values + layout.validity)]:
         base = array
         while base.base is not None:
@@ -110,7 +110,7 @@ def test_reallocated_column_leaves_its_block():
 
 
 def test_widened_integers_without_nulls_go_back():
-    wide, small = choose(INT64, null_count=1), choose(INT32, null_count=1)
+    wide, small = choose(INT64, has_nulls=True), choose(INT32, has_nulls=True)
     assert wide.array_kind == small.array_kind == "widened"
     frame, layout = frame_of([wide, small, wide], [([1, -(2**53)],), ([7, 8],), ([1.0, np.nan], [1, 0])])
     assert [str(dtype) for dtype in frame.dtypes] == ["int64", "int32", "float64"]

@@ -197,7 +197,7 @@ def test_fallbacks_of_integers():
         ("widened", "float64", WIDEN_SIGNED, "fill"),
         ("masked", "int64", COPY, "mask"),
     ]
-    assert chain(choose.choose_output_type(leaf(INT64, integer(64, False)), null_count=3), INEXACT) == [
+    assert chain(choose.choose_output_type(leaf(INT64, integer(64, False)), has_nulls=True), INEXACT) == [
         ("widened", "float64", WIDEN_UNSIGNED, "fill"),
         ("masked", "uint64", COPY, "mask"),
     ]
@@ -229,7 +229,7 @@ def test_required_columns_refuse_nulls():
     for physical in (BOOLEAN, INT32, INT64, FLOAT, DOUBLE, INT96):
         for dtype_backend in choose.DTYPE_BACKENDS:
             target = choose.choose_output_type(
-                leaf(physical, optional=False), dtype_backend=dtype_backend, null_count=5
+                leaf(physical, optional=False), dtype_backend=dtype_backend, has_nulls=True
             )
             assert target.nulls == "refuse"
 
@@ -250,7 +250,7 @@ def test_fallbacks_keep_the_categorical_option():
 def test_fill_is_one_item():
     for physical in (INT32, INT64, INT96, FLOAT, DOUBLE):
         for dtype_backend in choose.DTYPE_BACKENDS:
-            target = choose.choose_output_type(leaf(physical), dtype_backend=dtype_backend, null_count=1)
+            target = choose.choose_output_type(leaf(physical), dtype_backend=dtype_backend, has_nulls=True)
             assert target.nulls != "fill" or len(target.fill) == target.dtype.itemsize
 
 

@@ -105,8 +105,8 @@ class DatasetColumns(ProjectedColumns):
         """Positions of the columns that files store."""
         return [at for at, column in enumerate(self.selected) if not _is_partition(column)]
 
-    def _output_type(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
-        return _NOT_STORED if leaf.index < 0 else super()._output_type(leaf, null_count, categorical)
+    def _output_type(self, leaf: Leaf, has_nulls: bool, categorical: bool) -> OutputType:
+        return _NOT_STORED if leaf.index < 0 else super()._output_type(leaf, has_nulls, categorical)
 
     def partition_arrays(self, ordinals: Sequence[int], counts: Sequence[int]) -> dict[int, Any]:
         """Return the partition columns for `counts` rows of each file, by the position of their leaf."""

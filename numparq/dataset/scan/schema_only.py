@@ -48,15 +48,15 @@ class SchemaOnlyColumns(DatasetColumns):
         """Whether each leaf is OPTIONAL, or inside of one."""
         return [leaf.max_definition_level > 0 for leaf in self.leaves]
 
-    def _output_type(self, leaf: Leaf, null_count: int | None, categorical: bool) -> OutputType:
-        target = super()._output_type(leaf, null_count, categorical)
+    def _output_type(self, leaf: Leaf, has_nulls: bool, categorical: bool) -> OutputType:
+        target = super()._output_type(leaf, has_nulls, categorical)
         is_categorical = target.cast_to is not None and target.cast_to.categories is not None
         if target.storage != "dictionary" and not is_categorical:
             return target
         backend = self._options.dtype_backend
         origin = self._file.arrow_schema.field_type(leaf.column) if needs_arrow_hint(leaf, backend) else None
         plain = None if origin is None else replace(origin, dictionary=None)
-        return choose_output_type(leaf, plain, dtype_backend=backend, null_count=null_count)
+        return choose_output_type(leaf, plain, dtype_backend=backend, has_nulls=has_nulls)
 
 
 class SchemaOnlyPartitions(DatasetPartitions):

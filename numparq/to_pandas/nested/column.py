@@ -217,7 +217,7 @@ class NestedOutput:
         origin = self._origins.get(leaf.index)
         if origin is not None and not keep_dictionary:
             origin = replace(origin, dictionary=None)
-        target = choose_output_type(flat, origin, dtype_backend=self._backend, null_count=nulls)
+        target = choose_output_type(flat, origin, dtype_backend=self._backend, has_nulls=nulls > 0)
         target = apply_dates(target, self.dates)
         return target if self.may_be_null is None else self._schema_only_type(target, leaf, nulls)
 
