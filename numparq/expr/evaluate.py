@@ -54,7 +54,7 @@ def count_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
     if column.codes is not None:
         return len(column.codes)
     if column.offsets is not None:
-        return len(column.offsets) - 1
+        return len(column.offsets) - (not column.are_prefixed)
     if predicate.leaf.physical == FIXED_LEN_BYTE_ARRAY and column.values.dtype == np.uint8:
         return len(column.values) // predicate.domain.width
     return len(column.values)

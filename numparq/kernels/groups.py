@@ -15,7 +15,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "reading": {
         "byte_ranges": ("coalesce_ranges",),
         "checksums": ("check_page_crcs",),
-        "decode.binary_pages": ("decode_binary_dictionaries", "decode_binary_pages"),
+        "decode.binary_pages": ("decode_binary_dictionaries", "decode_binary_pages", "find_string_starts"),
         "decode.fixed_pages": ("decode_fixed_pages",),
         "decode.levels": (),
         "decode.page_headers": ("scan_pages_at", "scan_pages"),
@@ -49,6 +49,8 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
             "take_fixed_indices",
             "count_bytes_of_indices",
             "take_binary_indices",
+            "measure_prefixed_strings",
+            "copy_prefixed_strings",
         )
     },
     "delta": {
@@ -118,7 +120,13 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "lzo": {"decode.lzo": ("decompress_lzo",)},
     "checksums": {"checksums": ("crc32c",)},
     "predicates": {
-        "predicates.binary": ("fill_word_table", "match_byte_ranges", "match_like", "compare_string_rows"),
+        "predicates.binary": (
+            "fill_word_table",
+            "match_byte_ranges",
+            "match_string",
+            "match_like",
+            "compare_string_rows",
+        ),
         "predicates.fixed": (
             "match_range4",
             "match_range8",

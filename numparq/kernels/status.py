@@ -52,7 +52,7 @@ _STATUS_MESSAGES: dict[int, str] = {
     BAD_LEVELS: "the definition or repetition levels are damaged",
     UNSUPPORTED_ENCODING: "the page is in an encoding that numparq does not read yet",
     BAD_CRC: "the checksum (CRC-32) does not match: the page is damaged",
-    BAD_UTF8: "a string is not valid UTF-8",
+    BAD_UTF8: "a string is not valid UTF-8: the page is damaged, or its writer stored bytes that are not text",
     BAD_COUNT: "the number of values does not match the page header",
     BAD_PAGE: "the page header is not valid",
     NO_DICTIONARY: "the page needs a dictionary, but the column chunk has none before it",

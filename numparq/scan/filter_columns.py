@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray, concat_binary
+from numparq.column.jobs.match_sink import FilterValues, MatchedRows, MatchSink
 from numparq.column.jobs.predicate_cache import CachedBinary, CachedFixed
 from numparq.column.jobs.schedule import TaskScheduler, decode_columns
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.row_selection import RowSelection, RowSlices
-from numparq.column.read.take import ValueIndices, dictionary_decode, take_binary
+from numparq.column.read.take import dictionary_decode
 from numparq.column.scratch import Scratch
 from numparq.errors import LimitError, UnsupportedError
 from numparq.expr.evaluate import evaluate
@@ -100,18 +101,10 @@ def plain_output_type(leaf: Leaf) -> OutputType:
     return target if target.storage != "dictionary" else replace(target, storage="binary", dtype=None)
 
 
-class _MatchedStrings(NamedTuple):
-    """Answers for some strings (bool), and a copy of those that match if they are projected, too."""
-
-    answers: np.ndarray
-    strings: BinaryArray | None
-
-
-def _match_strings(step: Expression, leaf: Leaf, is_projected: bool, strings: BinaryArray) -> _MatchedStrings:
-    answers = evaluate(step, {leaf.index: ColumnVector(strings.data, strings.offsets, strings.validity)}, len(strings))
-    if not is_projected:
-        return _MatchedStrings(answers, None)
-    return _MatchedStrings(answers, take_binary(strings, ValueIndices.from_mask(answers.view(np.uint8))))
+def _match_values(step: Expression, leaf: Leaf, some: FilterValues, out: np.ndarray) -> None:
+    """Write whether values match a predicate."""
+    vector = ColumnVector(some.values, some.offsets, some.validity, are_prefixed=some.are_prefixed)
+    evaluate(step, {leaf.index: vector}, len(out), out)
 
 
 class FilterColumns:
@@ -124,7 +117,7 @@ class FilterColumns:
 
     def match(
         self, step: Expression, selections: list[RowSelection], positions: Sequence[int], num_projected: int
-    ) -> tuple[np.ndarray, dict[int, ColumnVector], dict[int, CachedBinary]]:
+    ) -> tuple[np.ndarray, dict[int, ColumnVector], dict[int, CachedFixed | CachedBinary]]:
         """Return which rows match a predicate of the columns at `positions`, and their values.
 
         Several selections, whose output rows follow one another, need flat columns. The first `num_projected` leaves
@@ -137,40 +130,41 @@ class FilterColumns:
         values : dict of int to ColumnVector
             The columns' values in all rows, by leaf ordinal; views of this thread's scratch, valid until it decodes
             again.
-        matched : dict of int to CachedBinary
-            In place of them, the strings that match of the one column, if it is projected: by its position.
+        matched : dict of int to CachedFixed or CachedBinary
+            In place of them, the values that match of the one column, if it is projected: by its position.
         """
-        first, match = positions[0], None
-        leaf = self._leaves[first]
-        if len(positions) == len(selections) == 1 and leaf.physical == BYTE_ARRAY and not leaf.is_nested:
-            match = partial(_match_strings, step, leaf, first < num_projected)
-        found = self._decode(selections, positions, match)
-        pieces = found[first].arrays
-        if pieces and isinstance(pieces[0], _MatchedStrings):
-            answers = np.concatenate([piece.answers for piece in pieces])
-            if first >= num_projected:
-                return answers, {}, {}
-            return answers, {}, {first: CachedBinary(concat_binary([piece.strings for piece in pieces]))}
+        leaf, rows = self._leaves[positions[0]], selections[0]
+        is_whole = len(selections) == 1 and rows.row_ranges.count == rows.chunk_pages[0].num_rows
+        if is_whole and len(positions) == 1 and not leaf.is_nested and leaf.physical != INT96:
+            found = self._match_chunk(step, rows, positions[0], positions[0] < num_projected)
+            return found.answers, {}, {positions[0]: join_values(found.values)} if found.values else {}
         values = {}
-        for place, column in found.items():
+        for place, column in self._decode(selections, positions).items():
             values[self._leaves[place].index] = column_vector(self._leaves[place], column)
         last = selections[-1]
         return evaluate(step, values, last.out + last.row_ranges.count), values, {}
+
+    def _match_chunk(self, step: Expression, rows: RowSelection, position: int, keeps_values: bool) -> MatchedRows:
+        """Match all rows of a row group by the values of one column, where they are decompressed."""
+        leaf, count = self._leaves[position], rows.row_ranges.count
+        memory = FilterBuffers(self._leaves, count, self._context.local.get())
+        memory.targets[position] = plain_output_type(leaf)
+        scheduler = TaskScheduler(self._context, self._tables, self._leaves, memory)
+        sink = MatchSink(memory.targets[position], partial(_match_values, step, leaf), keeps_values)
+        scheduler.match_sink = sink
+        scheduler.run(scheduler.build_tasks(RowSlices.single(rows.row_group, 0, count), [position]))
+        found: MatchedRows = sink.arrays[0]
+        return found
 
     def decode(self, group: RowGroupPlan, rows: RowRanges, positions: Sequence[int]) -> dict[int, ColumnVector]:
         """Decode rows (at least one) of the columns at `positions`; return vectors by leaf ordinal.
 
         The vectors are views of this thread's scratch, valid until it decodes again.
         """
-        found = self._decode([RowSelection(group.ordinal, rows, 0, rows.count, group.chunks)], positions, None)
+        found = self._decode([RowSelection(group.ordinal, rows, 0, rows.count, group.chunks)], positions)
         return {self._leaves[place].index: column_vector(self._leaves[place], found[place]) for place in found}
 
-    def _decode(
-        self,
-        selections: list[RowSelection],
-        positions: Sequence[int],
-        match: Callable[[BinaryArray], _MatchedStrings] | None,
-    ) -> dict[int, DecodedColumn]:
+    def _decode(self, selections: list[RowSelection], positions: Sequence[int]) -> dict[int, DecodedColumn]:
         last = selections[-1]
         num_rows = last.out + last.row_ranges.count
         memory = FilterBuffers(self._leaves, num_rows, self._context.local.get())
@@ -188,7 +182,7 @@ class FilterColumns:
         else:
             selected = RowSlices.of_selections(selections)
         scheduler = TaskScheduler(context, tables, leaves, memory)
-        scheduler.match, scheduler.splits_arrays = match, False
+        scheduler.splits_arrays = False
         return decode_columns(scheduler, memory, partial(iter, [selected]), positions)
 
 
@@ -212,6 +206,23 @@ def _string_values(pieces: list[BinaryArray | DictionaryArray]) -> ColumnVector:
 
 def _to_binary(piece: BinaryArray | DictionaryArray) -> BinaryArray:
     return piece if isinstance(piece, BinaryArray) else dictionary_decode(piece)
+
+
+def join_values(pieces: Sequence[CachedFixed | BinaryArray | DictionaryArray]) -> CachedFixed | CachedBinary:
+    """Join the values of matching rows; codes if all are of the chunk's one dictionary."""
+    fixed = [piece for piece in pieces if isinstance(piece, CachedFixed)]
+    if fixed:
+        validity = None
+        if any(piece.validity is not None for piece in fixed):
+            ones = [
+                np.ones(len(piece.values), np.uint8) if piece.validity is None else piece.validity for piece in fixed
+            ]
+            validity = np.concatenate(ones)
+        return CachedFixed(np.concatenate([piece.values for piece in fixed]), validity)
+    coded = [piece for piece in pieces if isinstance(piece, DictionaryArray)]
+    if len(coded) == len(pieces):
+        return CachedBinary(DictionaryArray(np.concatenate([piece.codes for piece in coded]), coded[0].dictionary))
+    return CachedBinary(concat_binary([_to_binary(piece) for piece in pieces]))  # type: ignore[arg-type]
 
 
 def _nested_values(leaf: Leaf, pieces: Sequence[NestedLeaf]) -> ColumnVector:

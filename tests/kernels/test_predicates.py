@@ -178,6 +178,10 @@ def make_strings(data, values, width=0):
     if width:
         return ByteStrings.from_fixed_width(np.frombuffer(b"".join(values), np.uint8), width)
     front = data.draw(st.sampled_from([b"", b"in front"]))
+    if data.draw(st.booleans(), "behind their lengths"):
+        plain = front + b"".join(len(value).to_bytes(4, "little") + value for value in values)
+        starts = np.cumsum([len(front) + 4, *(len(value) + 4 for value in values)])[: len(values)]
+        return ByteStrings.from_starts(np.frombuffer(plain, np.uint8), starts.astype(np.int64))
     offsets = np.cumsum([len(front), *map(len, values)])
     dtype = data.draw(st.sampled_from(["i4", "i8"]))
     return ByteStrings.from_offsets(np.frombuffer(front + b"".join(values), np.uint8), offsets.astype(dtype))
@@ -195,6 +199,22 @@ def test_match_byte_ranges(data):
     some = st.sampled_from([edge for pair in ranges for edge in pair if edge is not TOP] or [b""])
     near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS)
     values = data.draw(st.lists(near, max_size=9), "values")
+    rows = Rows(data, len(values))
+    BytesMatcher(ranges).match(make_strings(data, values), rows.into)
+    rows.check([oracle.in_ranges(value, ranges) for value in values])
+
+
+@SAME_FIXTURES
+@given(data=st.data())
+def test_match_one_string(data):
+    """One string, or all others: of strings of the same length, and of any."""
+    string = data.draw(WORDS | st.binary(min_size=7, max_size=30), "string")
+    ranges = ((string, string + b"\0"),)
+    if data.draw(st.booleans(), "negated"):
+        ranges = tuple((low, high) for low, high in ((b"", string), (string + b"\0", TOP)) if low != high)
+    near = st.sampled_from([string, string[:-1], string + b"\0", string[1:]])
+    changed = st.integers(0, max(len(string) - 1, 0)).map(lambda at: string[:at] + b"?" + string[at + 1 :])
+    values = data.draw(st.lists(near | changed | WORDS, max_size=9), "values")
     rows = Rows(data, len(values))
     BytesMatcher(ranges).match(make_strings(data, values), rows.into)
     rows.check([oracle.in_ranges(value, ranges) for value in values])

@@ -25,6 +25,7 @@ CUT = "kernels/test_decode_damaged_pages.test_cut_at_every_byte"
 TESTS = {
     "decode_fixed_pages": KernelTests("kernels/decode/test_fixed_pages.test_any_rows", CUT),
     "decode_binary_pages": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
+    "find_string_starts": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
     "decode_binary_dictionaries": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
     "read_thrift_struct": KernelTests(
         "kernels/test_thrift_records.test_random_structs_written_by_thriftpy2",
@@ -123,6 +124,7 @@ TESTS = {
     "match_keys4": KernelTests("kernels/test_predicates.test_match_integers"),
     "match_keys8": KernelTests("kernels/test_predicates.test_match_integers"),
     "fill_key_table": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_string": KernelTests("kernels/test_predicates.test_match_one_string"),
     "match_byte_ranges": KernelTests("kernels/test_predicates.test_match_byte_ranges"),
     "fill_word_table": KernelTests("kernels/test_predicates.test_match_byte_ranges"),
     "compare_string_rows": KernelTests("kernels/test_predicates.test_compare_strings_row_by_row"),
@@ -139,6 +141,8 @@ TESTS = {
     "take_fixed_indices": KernelTests("kernels/selection/test_rows.test_take_fixed_indices"),
     "count_bytes_of_indices": KernelTests("kernels/selection/test_rows.test_take_binary_indices"),
     "take_binary_indices": KernelTests("kernels/selection/test_rows.test_take_binary_indices"),
+    "measure_prefixed_strings": KernelTests("kernels/selection/test_rows.test_take_strings_behind_their_lengths"),
+    "copy_prefixed_strings": KernelTests("kernels/selection/test_rows.test_take_strings_behind_their_lengths"),
     "read_fixed_rows": KernelTests(
         "kernels/test_selection_pages.test_any_rows", "kernels/test_selection_pages.test_cut_at_every_byte"
     ),
@@ -155,6 +159,7 @@ TESTS = {
 PARSERS = {
     "decode_fixed_pages",
     "decode_binary_pages",
+    "find_string_starts",
     "decode_binary_dictionaries",
     "read_thrift_struct",
     "read_thrift_structs",

@@ -1,8 +1,7 @@
-"""Sinks of BYTE_ARRAY values: arrays of strings, or strings matched where they are decoded."""
+"""Sink of BYTE_ARRAY values: arrays of strings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,18 +11,15 @@ from numparq.column.buffers import BinaryArray
 from numparq.column.read.chunk_selection import ChunkSelection, find_page_of_invalid_row
 from numparq.column.read.decode import allocate_strings, check_utf8, count_rows, decode_binary
 from numparq.column.read.dictionary import EMPTY_DICTIONARY, all_have_indices, have_indices
-from numparq.column.read.pages import PageFailure, Pages, data_pages, split_data_pages
+from numparq.column.read.pages import PageFailure, Pages, data_pages
 from numparq.column.scratch import Scratch
 from numparq.errors import LimitError, ParquetError
 from numparq.kernels.enums import DICTIONARY_PAGE
-from numparq.kernels.tables import C_NULL_COUNT, P_NUM_VALUES, P_TYPE, P_UNCOMPRESSED, SLACK
+from numparq.kernels.tables import C_NULL_COUNT, P_TYPE
 
 from .task import DecodeTask, PageSink
 
-__all__ = ["ByteArraySink", "MatchSink"]
-
-# Decompressed bytes of the strings that are matched by one call.
-MATCH_BYTES = 2 << 20
+__all__ = ["ByteArraySink"]
 
 
 @dataclass(eq=False, repr=False)
@@ -110,64 +106,3 @@ def _decode_strings(
         decode_binary(pages, dictionary, strings, scratch)
     except (PageFailure, LimitError) as failure:
         raise task.page_error(pages, failure) from None
-
-
-@dataclass(eq=False, repr=False)
-class MatchSink(PageSink):
-    """Answers for the strings of one chunk, matched run by run in memory that the thread's next run overwrites.
-
-    Parameters
-    ----------
-    utf8, size_hint
-        As in `ByteArraySink`.
-    match : callable
-        Returns the answers for a run of strings, which become `arrays`. It must copy the strings that it keeps.
-    """
-
-    utf8: bool
-    size_hint: int
-    match: Callable[[BinaryArray], object]
-    arrays: list[Any] = field(default_factory=list)
-    failed: dict[int, int] = field(default_factory=dict)
-
-    def start(self, task: DecodeTask) -> None:
-        """Estimate the bytes of a string."""
-        self._dictionary: BinaryArray | None = None
-        self._mean_size = self.size_hint / max(count_rows(task.source.chunks), 1)
-
-    def decode(self, pages: Pages, task: DecodeTask, scratch: Scratch) -> None:
-        """Decode and match runs of pages that stay in the processor's cache."""
-        self._dictionary = task.decode_dictionary(pages, self.utf8, scratch) or self._dictionary
-
-        def split(pages: Pages) -> list[Pages]:
-            # Codes are smaller than their strings.
-            estimates = (pages.pages[:, P_NUM_VALUES] * self._mean_size).astype(np.int64)
-            sizes = np.maximum(pages.pages[:, P_UNCOMPRESSED], estimates)
-            return split_data_pages(pages, int(np.add.reduce(sizes)) // MATCH_BYTES + 1, sizes)
-
-        def work(part: Pages, scratch: Scratch) -> object:
-            strings = self._reusable_memory(part, scratch)
-            _decode_strings(part, self._dictionary, strings, task, scratch)
-            if self.utf8 and not all_have_indices(part):  # strings of a dictionary are checked before
-                task.check_utf8(strings, part)
-            if scratch.limit is None:
-                scratch.buffer("matched", len(strings.data) - SLACK)  # had it to grow, the next need not
-            return self.match(strings)
-
-        data = data_pages(pages)
-        self.arrays.extend(task.run_parts(data, work, scratch, split))
-        task.source.chunks[:, C_NULL_COUNT] += data.chunks[:, C_NULL_COUNT]
-
-    def single(self, position: int) -> MatchSink:
-        """Return an unused sink for one chunk of the task."""
-        return MatchSink(self.utf8, self.size_hint, self.match)
-
-    def _reusable_memory(self, pages: Pages, scratch: Scratch) -> BinaryArray:
-        """Return memory for the strings of data pages, in the thread's scratch."""
-        rows = count_rows(pages.chunks)
-        hint = int(self._mean_size * rows)
-        hint += hint // 16
-        if scratch.limit is not None:  # it is that of one page
-            return allocate_strings(rows, hint, pages.chunks, scratch)
-        offsets = scratch.buffer("matched offsets", 8 * rows + 8)[: 8 * rows + 8].view(np.int64)
-        return BinaryArray(offsets, scratch.buffer("matched", hint), scratch.buffer("validity", rows)[:rows])

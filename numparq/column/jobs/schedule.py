@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numparq.column.buffers import BinaryArray, DecodedColumn
+from numparq.column.buffers import DecodedColumn
 from numparq.column.read import page_sources
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
@@ -72,14 +72,14 @@ class TaskScheduler:
     ----------
     run_task : callable or None
         Runs a task, in place of calling it: the error policy.
-    match : callable or None
-        Matches the strings of a column all of whose rows are decoded, in place of arrays of them (`MatchSink`).
+    match_sink : PageSink or None
+        Sink of the only column, of one chunk, all of whose rows are matched in place of being decoded.
     splits_arrays : bool
         Whether selected rows of strings or nested values may be decoded into several arrays, by several threads.
     """
 
     run_task: Callable[[DecodeTask], None] | None = None
-    match: Callable[[BinaryArray], object] | None = None
+    match_sink: PageSink | None = None
     splits_arrays = True
 
     def __init__(self, context: ReadContext, tables: ChunkTables, leaves: Sequence[Leaf], memory: OutputMemory) -> None:
@@ -201,20 +201,16 @@ class TaskScheduler:
             is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
             counts = part.table[:, SLICE_STOP] - part.table[:, SLICE_START]
             size_hint = self.tables.estimate_string_bytes(column, part.row_groups, counts)
-            sink = self.variable_sink(target, size_hint, self.match)
+            sink = self.match_sink or self.variable_sink(target, size_hint)
             source = ScannedPages(context.reader, run, part.row_groups)
             tasks.append(DecodeTask(context, part.row_groups, [column] * len(run), source, sink, is_large))
         return tasks
 
-    def variable_sink(
-        self, target: OutputType, size_hint: int, match: Callable[[BinaryArray], object] | None = None
-    ) -> PageSink:
-        """Return a sink of strings, codes, or answers for strings."""
-        from numparq.column.jobs.byte_array_sink import ByteArraySink, MatchSink
+    def variable_sink(self, target: OutputType, size_hint: int) -> PageSink:
+        """Return a sink of strings or codes."""
+        from numparq.column.jobs.byte_array_sink import ByteArraySink
 
         bytes_sink: Callable[[], PageSink] = partial(ByteArraySink, target.utf8, size_hint)
-        if match is not None:
-            bytes_sink = partial(MatchSink, target.utf8, size_hint, match)
         if target.storage == "binary":
             return bytes_sink()
         from numparq.column.jobs.codes_sink import CodesSink

@@ -6,12 +6,11 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray, binary_from_fixed_size
 from numparq.column.scratch import Scratch, allocate
-from numparq.errors import CorruptPageError
 from numparq.kernels import kernels
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.enums import DICTIONARY_PAGE
-from numparq.kernels.status import BAD_DICTIONARY, BAD_UTF8, NEED_ROOM, check_status
+from numparq.kernels.status import BAD_DICTIONARY, NEED_ROOM, check_status
 from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
@@ -202,10 +201,6 @@ def is_utf8(piece: BinaryArray) -> bool:
 def check_utf8(piece: BinaryArray) -> None:
     """Raise CorruptPageError if a string is not valid UTF-8."""
     status = kernels.check_utf8(piece.offsets, len(piece.offsets) - 1, piece.data)
-    if status == BAD_UTF8:
-        raise CorruptPageError(
-            "a string is not valid UTF-8: the page is damaged, or its writer stored bytes that are not text"
-        )
     if status < 0:
         check_status(status)
 

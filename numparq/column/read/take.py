@@ -13,7 +13,17 @@ from numparq.column.scratch import allocate
 from numparq.kernels import selection_kernels
 from numparq.kernels.tables import SLACK
 
-__all__ = ["ValueIndices", "ValueRanges", "ValueSelection", "dictionary_decode", "take_array", "take_binary"]
+from .output import NO_MASK
+
+__all__ = [
+    "ValueIndices",
+    "ValueRanges",
+    "ValueSelection",
+    "dictionary_decode",
+    "take_array",
+    "take_binary",
+    "take_prefixed",
+]
 
 
 class ValueSelection(Protocol):
@@ -125,6 +135,19 @@ def take_binary(piece: BinaryArray, selection: ValueSelection) -> BinaryArray:
     data = allocate(selection.count_bytes(piece.offsets) + SLACK)
     selection.take_strings(piece, offsets, data)
     return BinaryArray(offsets, data, None if piece.validity is None else take_array(piece.validity, selection))
+
+
+def take_prefixed(
+    data: np.ndarray, starts: np.ndarray, validity: np.ndarray | None, selection: ValueIndices
+) -> BinaryArray:
+    """Take strings out of PLAIN pages, whose lengths lie before their starts."""
+    there = None if validity is None else take_array(validity, selection)
+    starts = take_array(starts, selection)
+    mask, offsets = NO_MASK if there is None else there, allocate(len(starts) + 1, "i8")
+    size = selection_kernels.measure_prefixed_strings(data, starts, mask, int(there is not None), len(starts), offsets)
+    out = allocate(size + SLACK)
+    selection_kernels.copy_prefixed_strings(data, starts, len(starts), offsets, out)
+    return BinaryArray(offsets, out, there)
 
 
 def dictionary_decode(piece: DictionaryArray) -> BinaryArray:

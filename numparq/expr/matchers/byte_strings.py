@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numparq.kernels.predicates.binary import (
     HEAD,
     HEAD_MASK,
     NUM_WILDCARDS,
+    PREFIXED,
     SEGMENT_END,
     SEGMENT_FIELDS,
     SEGMENT_START,
@@ -38,7 +40,8 @@ class ByteStrings(NamedTuple):
     data, size : numpy.ndarray, int
         uint8, and its length.
     offsets, item : numpy.ndarray, int
-        uint8 view of offsets of `item` bytes each (4 or 8), one more than strings; unused if `item` is 0.
+        uint8 view of offsets of `item` bytes each (4 or 8), one more than strings, or of starts if it is PREFIXED;
+        unused if `item` is 0.
     width : int
         Bytes of each string if `item` is 0.
     """
@@ -58,6 +61,11 @@ class ByteStrings(NamedTuple):
         return cls(data, len(data), np.ascontiguousarray(offsets).view(np.uint8), offsets.dtype.itemsize, 0)
 
     @classmethod
+    def from_starts(cls, data: np.ndarray, starts: np.ndarray) -> ByteStrings:
+        """Build from strings in PLAIN pages, whose lengths lie before their starts (int64)."""
+        return cls(data, len(data), starts.view(np.uint8), PREFIXED, 0)
+
+    @classmethod
     def from_fixed_width(cls, data: np.ndarray, width: int) -> ByteStrings:
         """Build from contiguous strings of one width."""
         data = np.ascontiguousarray(data).view(np.uint8)
@@ -70,26 +78,41 @@ class BytesMatcher:
     With `signed`, strings are big-endian two's complement of one width, and the ranges have the sign bit inverted.
     """
 
-    __slots__ = ("_arguments",)
+    __slots__ = ("_arguments", "_kernel")
 
     def __init__(self, ranges: KeyRanges, signed: bool = False) -> None:
         edges = [edge for pair in ranges for edge in pair if edge is not TOP]
-        shared = 0 if signed or not edges else _shared_bytes(edges[0], edges[-1])
-        steps = len(edges).bit_length()
-        words = np.full((1 << steps) - 1, ~np.uint64(0))
-        heads = b"".join(edge[shared : shared + _WORD].ljust(_WORD, b"\0") for edge in edges)
-        words[: len(edges)] = np.frombuffer(heads, ">u8")
-        joined = np.frombuffer(b"".join(edges), np.uint8)
-        places = np.cumsum([0, *map(len, edges)], dtype=np.int64)
-        flip = -_TOP_BIT if signed else 0
-        # A single string has a faster way: the kernel compares the prefix that its two edges share first.
-        single = len(ranges) > 1 and all(high is not TOP and high == low + b"\0" for low, high in ranges)
-        table = _word_table(words, len(edges)) if single else (_NO_WORDS, _NO_EDGES, 0)
-        self._arguments = joined, len(joined), places, len(edges), words, steps, *table, shared, flip
+        string = None if signed else _only_string(edges)
+        if string is not None:
+            self._kernel, data = "match_string", np.frombuffer(string, np.uint8)
+            self._arguments: tuple[Any, ...] = data, len(data), int(len(edges) % 2)
+        else:
+            self._kernel, self._arguments = "match_byte_ranges", _range_arguments(ranges, edges, signed)
 
     def match(self, strings: ByteStrings, mask: RowMask) -> None:
         """Combine into the mask which strings are in the ranges."""
-        predicate_kernels.match_byte_ranges(*strings, *self._arguments, *mask.kernel_arguments)
+        getattr(predicate_kernels, self._kernel)(*strings, *self._arguments, *mask.kernel_arguments)
+
+
+def _only_string(edges: Sequence[bytes]) -> bytes | None:
+    """Return the one string that is in the ranges with these edges, or the only one that is not; else None."""
+    if len(edges) == 3 and edges[0] == b"":  # all strings below it, and those above
+        edges = edges[1:]
+    return edges[0] if len(edges) == 2 and edges[1] == edges[0] + b"\0" else None
+
+
+def _range_arguments(ranges: KeyRanges, edges: Sequence[bytes], signed: bool) -> tuple[Any, ...]:
+    """Return the arguments of `match_byte_ranges`."""
+    shared = 0 if signed or not edges else _shared_bytes(edges[0], edges[-1])
+    steps = len(edges).bit_length()
+    words = np.full((1 << steps) - 1, ~np.uint64(0))
+    heads = b"".join(edge[shared : shared + _WORD].ljust(_WORD, b"\0") for edge in edges)
+    words[: len(edges)] = np.frombuffer(heads, ">u8")
+    joined = np.frombuffer(b"".join(edges), np.uint8)
+    places = np.cumsum([0, *map(len, edges)], dtype=np.int64)
+    single = len(ranges) > 1 and all(high is not TOP and high == low + b"\0" for low, high in ranges)
+    table = _word_table(words, len(edges)) if single else (_NO_WORDS, _NO_EDGES, 0)
+    return joined, len(joined), places, len(edges), words, steps, *table, shared, -_TOP_BIT if signed else 0
 
 
 def _word_table(words: np.ndarray, num_edges: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -156,9 +179,8 @@ def match_unscaled_decimals(column: ColumnVector, ranges: KeyRanges, mask: RowMa
 
     They are big-endian two's complement; no bytes are 0.
     """
-    assert column.offsets is not None
-    starts = column.offsets[:-1].astype(np.int64)
-    sizes = column.offsets[1:] - starts
+    starts, ends = column.string_bounds()
+    sizes = ends - starts
     data = np.ascontiguousarray(column.values).view(np.uint8)
     width = max(int(sizes.max(initial=1)), 1)
     step = max(_CHUNK_BYTES // width, 1)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -72,12 +71,16 @@ def _take(entries: np.ndarray, column: ColumnVector, count: int) -> np.ndarray:
 def _strings(domain: KeyDomain, column: ColumnVector, count: int) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
     """Return the bytes of a column, how many, and where the string of each row starts and ends."""
     data = np.ascontiguousarray(column.values).view(np.uint8).reshape(-1)
-    if column.offsets is None:
-        bounds = np.arange(len(data) // domain.width + 1, dtype=np.int64) * domain.width
-    else:
-        bounds = np.asarray(column.offsets, np.int64)
-    starts, ends = (np.ascontiguousarray(_take(edge, column, count)) for edge in (bounds[:-1], bounds[1:]))
+    starts, ends = (np.ascontiguousarray(_take(edge, column, count)) for edge in _string_bounds(domain, column))
     return data, len(data), starts, ends
+
+
+def _string_bounds(domain: KeyDomain, column: ColumnVector) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each string, or each value of a fixed size, begins and ends in the bytes; int64."""
+    if column.offsets is not None:
+        return column.string_bounds()
+    starts = np.arange(column.values.nbytes // domain.width, dtype=np.int64) * domain.width
+    return starts, starts + domain.width
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -102,10 +105,12 @@ def _numbers(domain: KeyDomain, column: ColumnVector, count: int) -> tuple[np.nd
 def _integers(domain: KeyDomain, column: ColumnVector) -> np.ndarray:
     """Return big-endian integers as Python integers."""
     data = np.ascontiguousarray(column.values).view(np.uint8)
-    bounds = range(0, len(data) + 1, domain.width) if column.offsets is None else column.offsets.tolist()
+    starts, ends = (edges.tolist() for edges in _string_bounds(domain, column))
     stored = data.tobytes()
-    numbers = np.empty(len(bounds) - 1, object)
-    numbers[:] = [int.from_bytes(stored[start:end], "big", signed=True) for start, end in pairwise(bounds)]
+    numbers = np.empty(len(starts), object)
+    numbers[:] = [
+        int.from_bytes(stored[start:end], "big", signed=True) for start, end in zip(starts, ends, strict=True)
+    ]
     return numbers
 
 

@@ -87,7 +87,8 @@ def _counted(ranges: KeyRanges, per: int) -> KeyRanges:
 def as_byte_strings(domain: KeyDomain, column: ColumnVector) -> ByteStrings:
     """Return the values of a column of byte strings as the kernels take them."""
     if column.offsets is not None:
-        return ByteStrings.from_offsets(column.values, column.offsets)
+        build = ByteStrings.from_starts if column.are_prefixed else ByteStrings.from_offsets
+        return build(column.values, column.offsets)
     return ByteStrings.from_fixed_width(column.values, domain.width)
 
 
@@ -137,9 +138,10 @@ def _members(predicate: BloomPredicate) -> Matcher:
         if column.offsets is None and column.values.dtype.itemsize not in (1, domain.width):
             into.combine_constant(True)  # decoded to another width than stored: cannot be hashed
             return
+        bounds = None if column.offsets is None else column.string_bounds()
         for start in range(0, len(into.out), _AT_ONCE):
             part = into.slice(start, start + _AT_ONCE)
-            members = bloom_filter.might_contain(_hashes(predicate, column, start, len(part.out)))
+            members = bloom_filter.might_contain(_hashes(predicate, column.values, bounds, start, len(part.out)))
             if domain.is_float:
                 floats = column.values.view(f"<f{domain.width}")[start : start + _AT_ONCE]
                 members |= np.isnan(floats)
@@ -150,11 +152,12 @@ def _members(predicate: BloomPredicate) -> Matcher:
     return match
 
 
-def _hashes(predicate: BloomPredicate, column: ColumnVector, start: int, count: int) -> np.ndarray:
-    """Return the hashes of `count` values from `start`."""
-    if column.offsets is not None:
-        places = column.offsets[start : start + count + 1].astype(np.int64)
-        return hash_values(predicate.leaf, np.ascontiguousarray(column.values), places[:-1], places[1:])
-    items = predicate.domain.width // column.values.dtype.itemsize
-    values = column.values[start * items : (start + count) * items]
-    return hash_values(predicate.leaf, np.ascontiguousarray(values))
+def _hashes(
+    predicate: BloomPredicate, values: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None, start: int, count: int
+) -> np.ndarray:
+    """Return the hashes of `count` values from `start`; `bounds` are those of strings."""
+    if bounds is not None:
+        starts, ends = (edges[start : start + count] for edges in bounds)
+        return hash_values(predicate.leaf, np.ascontiguousarray(values), starts, ends)
+    items = predicate.domain.width // values.dtype.itemsize
+    return hash_values(predicate.leaf, np.ascontiguousarray(values[start * items : (start + count) * items]))

@@ -76,6 +76,9 @@ class ColumnVector:
         items a value; INT96 as ``M8[ns]`` or ``M8[us]``. BYTE_ARRAY: uint8, the bytes that `offsets` divides.
     offsets : int array or None
         BYTE_ARRAY: one more than values.
+    are_prefixed : bool
+        Whether `offsets` (int64) are the starts of strings in PLAIN pages instead, an item a value: the length of each
+        lies in the four bytes before it. At nulls they are any positions.
     validity : uint8 or bool array or None
         One item a value, 0 for a null; None without nulls. `values` holds anything at nulls.
     levels : mapping of int to array
@@ -93,3 +96,14 @@ class ColumnVector:
     levels: Mapping[int, np.ndarray | None] = field(default_factory=dict)
     list_offsets: np.ndarray | None = None
     codes: np.ndarray | None = None
+    are_prefixed: bool = False
+
+    def string_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return where each string begins and ends, int64; nulls are empty."""
+        assert self.offsets is not None
+        offsets = self.offsets.astype(np.int64, copy=False)
+        if not self.are_prefixed:
+            return offsets[:-1], offsets[1:]
+        prefixes = self.values[offsets[:, None] + np.arange(-4, 0)]
+        lengths = np.ascontiguousarray(prefixes).view("<u4").reshape(-1)
+        return offsets, offsets + (lengths if self.validity is None else lengths * (self.validity[: len(offsets)] != 0))

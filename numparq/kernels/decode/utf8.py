@@ -49,17 +49,25 @@ def sequence_length(data, pos, end):
     return length
 
 
+@helper
+def is_utf8(data, pos, end):
+    """Whether ``data[pos:end]`` is well-formed UTF-8."""
+    if is_ascii(data, pos, end):
+        return True
+    while pos < end:
+        length = sequence_length(data, pos, end)
+        if length == 0:
+            return False
+        pos += length
+    return True
+
+
 @kernel("i8 x u1")
 def check_utf8(offsets, count, data):
     """Check `count` strings ``data[offsets[i]:offsets[i + 1]]``; return 0 or BAD_UTF8."""
     if is_ascii(data, offsets[0], offsets[count]):
         return 0
     for i in range(count):
-        pos = offsets[i]
-        end = offsets[i + 1]
-        while pos < end:
-            length = sequence_length(data, pos, end)
-            if length == 0:
-                return BAD_UTF8
-            pos += length
+        if not is_utf8(data, offsets[i], offsets[i + 1]):
+            return BAD_UTF8
     return 0

@@ -16,14 +16,21 @@ SEGMENT_START, SEGMENT_END, HEAD, HEAD_MASK, WHOLE_HEAD, NUM_WILDCARDS, SEGMENT_
 )  # of a pattern segment
 
 
+# Item of offsets that are the starts of PLAIN strings: int64, each with its length in the four bytes before it.
+PREFIXED = -8
+
+
 @inlined
-def string_start(offsets, item, width, i):
-    """Return where a string begins: by offsets of `item` (4 or 8) bytes, or at a fixed `width`."""
+def string_bounds(data, offsets, item, width, i):
+    """Return where a string begins and ends: by offsets of `item` bytes (4, 8 or PREFIXED), or at a fixed `width`."""
+    if item == PREFIXED:
+        start = np.int64(load64(offsets, 8 * i))
+        return start, start + load32(data, start - 4)
     if item == 4:
-        return load32(offsets, 4 * i)
+        return load32(offsets, 4 * i), load32(offsets, 4 * i + 4)
     if item == 8:
-        return np.int64(load64(offsets, 8 * i))
-    return i * width
+        return np.int64(load64(offsets, 8 * i)), np.int64(load64(offsets, 8 * i + 8))
+    return i * width, (i + 1) * width
 
 
 @inlined
@@ -165,8 +172,7 @@ def match_byte_ranges(
         if has_validity and validity[i] == 0:
             out[i] = combine(before, 0, opens, keeps)
             continue
-        start = string_start(offsets, item, width, i)
-        end = string_start(offsets, item, width, i + 1)
+        start, end = string_bounds(data, offsets, item, width, i)
         order = 0
         if shared:
             stop = min(end, start + shared)
@@ -185,6 +191,25 @@ def match_byte_ranges(
                 )
             found = below & 1
         out[i] = combine(before, found, opens, keeps)
+    return count
+
+
+@kernel("u1 x u1 x x u1 x x u1 x x x x u1")
+def match_string(
+    data, size, offsets, item, width, string, length, negated, validity, has_validity, opens, keeps, count, out
+):
+    """Match strings that equal `string`, of `length` bytes, or if `negated` (1) do not."""
+    # Strings of one length mostly differ in their last bytes: many keys end with a number.
+    tail = min(length, 8)
+    word = big_endian_prefix(string, length, length - tail, length)
+    for i in range(count):
+        found = 0
+        if not (has_validity and validity[i] == 0):
+            start, end = string_bounds(data, offsets, item, width, i)
+            if end - start == length and big_endian_prefix(data, size, end - tail, end) == word:
+                found = 1 if compare_strings(data, size, start, end, string, length, 0, length) == 0 else 0
+            found ^= negated
+        out[i] = combine(out[i], found, opens, keeps)
     return count
 
 
@@ -320,8 +345,7 @@ def match_like(
             continue
         found = 0
         if not (has_validity and validity[i] == 0):
-            start = string_start(offsets, item, width, i)
-            end = string_start(offsets, item, width, i + 1)
+            start, end = string_bounds(data, offsets, item, width, i)
             fits = matches_pattern(data, size, start, end, pattern_bytes, wildcards, segments, num_pieces, is_text)
             found = (1 if fits else 0) ^ negated
         out[i] = combine(before, found, opens, keeps)

@@ -154,3 +154,27 @@ def take_binary_indices(offsets, data, indices, count, out_offsets, out):
             written += length
         out_offsets[i + 1] = written
     return written
+
+
+@kernel("u1 i8 u1 x x i8")
+def measure_prefixed_strings(data, starts, validity, has_validity, count, offsets):
+    """Write the offsets of strings whose lengths lie in the four bytes before their starts; gives their bytes."""
+    written = 0
+    offsets[0] = 0
+    for i in range(count):
+        if not (has_validity and validity[i] == 0):
+            written += load32(data, starts[i] - 4)
+        offsets[i + 1] = written
+    return written
+
+
+@kernel("u1 i8 x i8 u1")
+def copy_prefixed_strings(data, starts, count, offsets, out):
+    """Copy strings from their starts to their offsets; up to 16 bytes behind both may be touched."""
+    for i in range(count):
+        length = offsets[i + 1] - offsets[i]
+        if length <= 16:
+            copy16(out, offsets[i], data, starts[i])
+        else:
+            copy_bytes(out, offsets[i], data, starts[i], length)
+    return offsets[count]

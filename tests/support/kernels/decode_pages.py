@@ -165,13 +165,62 @@ def _decode_fixed(run: ChunkDecode) -> DecodeOutcome:
 def decode_binary(
     engine: Engine, chunk: Chunk, request: DecodeRequest, seed: int = 1, room: int | None = None
 ) -> DecodeOutcome:
-    """Decode the requested rows of a BYTE_ARRAY chunk, with initial room for few or `room` bytes."""
+    """Decode the requested rows of a BYTE_ARRAY chunk, with initial room for few or `room` bytes.
+
+    Strings that are not in a dictionary are found where they are, too.
+    """
     table = page_table(chunk)
     outcomes = [
         _decode_binary(ChunkDecode(engine, chunk, table, request, 2 * seed + again), room) for again in range(2)
     ]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
+    if not np.isin(table[:, t.P_ENCODING], [enums.PLAIN_DICTIONARY, enums.RLE_DICTIONARY]).any():
+        for again in range(2):
+            found = _find_strings(ChunkDecode(engine, chunk, table, request, 2 * seed + again))
+            assert (found.status < 0) == (outcomes[0].status < 0)
+            assert found.status < 0 or found == outcomes[0]
     return outcomes[0]
+
+
+def _find_strings(run: ChunkDecode) -> DecodeOutcome:
+    """Find the strings of a chunk without dictionary indices, a page a call."""
+    if run.failure is not None:
+        return run.finish() or run.failure
+    count = run.request.stop - run.request.start
+    starts, validity, state = run.buffer(count, "i8"), run.buffer(count), run.buffer(STATE_FIELDS, "i8")
+    levels = run.buffer(run.values + t.SLACK)
+    rows: list[bytes | None] = []
+    for first, last, decompressed in run.parts():
+        for number in range(first, last):
+            page = run.pages[number]
+            if page[t.P_TYPE] == enums.DICTIONARY_PAGE:
+                continue
+            status = run.engine.find_string_starts(
+                run.chunks,
+                run.pages.reshape(-1),
+                number,
+                number + 1,
+                run.raw,
+                decompressed,
+                levels,
+                validity,
+                starts,
+                0,
+                state,
+            )
+            if status < 0:
+                run.failure = DecodeOutcome(status, int(state[STATE_PAGE]))
+                break
+            data = (decompressed if page[t.P_IS_COMPRESSED] else run.raw).tobytes()
+            end = min(int(page[t.P_ROW] + page[t.P_NUM_VALUES]), run.request.stop) - run.request.start
+            for row in range(len(rows), end):
+                start = int(starts[row])
+                size = int.from_bytes(data[start - 4 : start], "little")
+                rows.append(data[start : start + size] if validity[row] else None)
+        if run.failure is not None:
+            break
+    null_count = int(run.chunks[t.C_NULL_COUNT])
+    return run.finish() or DecodeOutcome(0, -1, tuple(rows), validity.tobytes(), null_count)
 
 
 def _decode_binary(run: ChunkDecode, room: int | None) -> DecodeOutcome:

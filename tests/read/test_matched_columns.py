@@ -1,6 +1,8 @@
-"""Predicates on strings without a dictionary, which are matched run by run where they are decoded."""
+"""Predicates on one column, which are matched batch by batch where its pages are decompressed."""
 
 from __future__ import annotations
+
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 import numparq
 from numparq import col
 from numparq.format.footer import tail as footer_module
+from numparq.prune import dictionaries
 from support.files.page_damage import data_pages, flip_bytes
 from support.io.recorded_reads import RecordingFile
 from support.row_selection import small_read_sizes, write_by_pyarrow
@@ -24,6 +27,11 @@ TABLE = pa.table(
         "gaps": pa.array([None if number % 3 == 0 else word for number, word in enumerate(WORDS)]),
         "bytes": pa.array([word.encode() + b"\xff" for word in WORDS], pa.binary()),
         "number": pa.array(range(ROWS)),
+        "draw": pa.array([None if number % 7 == 3 else number * 37 % 101 for number in range(ROWS)], pa.int32()),
+        "real": pa.array([None if number % 5 == 1 else number % 83 / 4 for number in range(ROWS)]),
+        "fixed": pa.array([b"%03d" % (number * 17 % 90) for number in range(ROWS)], pa.binary(3)),
+        "flag": pa.array([None if number % 4 == 2 else number % 3 == 0 for number in range(ROWS)]),
+        "nothing": pa.array([None] * (ROWS - 1) + ["last"]),
     }
 )
 SIZES = {
@@ -36,8 +44,16 @@ WAYS = {
     "fallback": {"dictionary_pagesize_limit": 300},
     "delta": {
         "use_dictionary": False,
-        "column_encoding": {"gaps": "DELTA_BYTE_ARRAY", "text": "DELTA_LENGTH_BYTE_ARRAY"},
+        "column_encoding": {
+            "gaps": "DELTA_BYTE_ARRAY",
+            "text": "DELTA_LENGTH_BYTE_ARRAY",
+            "draw": "DELTA_BINARY_PACKED",
+            "real": "BYTE_STREAM_SPLIT",
+        },
     },
+    "dictionary": {},
+    "version 2": {"use_dictionary": False, "data_page_version": "2.0", "compression": "zstd"},
+    "stored": {"dictionary_pagesize_limit": 300, "data_page_version": "2.0", "compression": "none"},
 }
 PREDICATES = {
     "equal": (col("gaps") == WORDS[7], lambda frame: frame["gaps"] == WORDS[7]),
@@ -59,6 +75,22 @@ PREDICATES = {
     ),
     "bytes": (col("bytes") == WORDS[9].encode() + b"\xff", lambda frame: frame["text"] == WORDS[9]),
     "long": (col("text") == "long" * 400, lambda frame: frame["text"] == "long" * 400),
+    "other": (col("gaps") != WORDS[7], lambda frame: ~frame["gaps"].isna() & (frame["gaps"] != WORDS[7])),
+    "pattern": (col("text").startswith("word 3"), lambda frame: frame["text"].str.startswith("word 3")),
+    "words": (col("gaps").isin([WORDS[1], WORDS[2], "no"]), lambda frame: frame["gaps"].isin([WORDS[1], WORDS[2]])),
+    "itself": (col("gaps") == col("gaps"), lambda frame: ~frame["gaps"].isna()),
+    "value or null": (
+        (col("gaps") == WORDS[7]) | col("gaps").is_null(),
+        lambda frame: frame["gaps"].isna() | (frame["gaps"] == WORDS[7]),
+    ),
+    "last": (col("nothing") == "last", lambda frame: frame["nothing"] == "last"),
+    "draw": (col("draw") == 37, lambda frame: frame["draw"] == 37),
+    "draws": (col("draw").isin([5, 6, 7, 90]), lambda frame: frame["draw"].isin([5, 6, 7, 90])),
+    "no draw": (col("draw").is_null() | (col("draw") > 95), lambda frame: frame["draw"].isna() | (frame["draw"] > 95)),
+    "half": (col("draw") < 50, lambda frame: frame["draw"] < 50),
+    "real": ((col("real") >= 4.5) & (col("real") < 5), lambda frame: (frame["real"] >= 4.5) & (frame["real"] < 5)),
+    "fixed": (col("fixed") == b"017", lambda frame: frame["fixed"] == b"017"),
+    "flag": (col("flag") == False, lambda frame: frame["flag"] == False),  # noqa: E712
 }
 
 
@@ -78,7 +110,7 @@ def test_rows(data, name, sizes, threads):
     wanted = everything[expected(everything).fillna(False).astype(bool)].reset_index(drop=True)
     assert 0 < len(wanted) < ROWS
     with small_read_sizes(**SIZES[sizes]):
-        for columns in (None, ["number"], ["gaps"]):
+        for columns in (None, ["number"], ["gaps"], ["draw", "fixed", "flag", "real", "text"]):
             found = numparq.read_parquet(data, columns=columns, filters=predicate, threads=threads)
             pd.testing.assert_frame_equal(found, wanted if columns is None else wanted[columns])
 
@@ -117,10 +149,32 @@ def test_error_names_the_page(sizes):
     assert {"row_group": 1, "column": "text", "page": 20}.items() <= failure.value.where.items()
 
 
+@pytest.mark.parametrize("column", ["text", "draw", "fixed"])
+def test_pages_of_a_dictionary_without_a_match(column):
+    """They are not decompressed: damage in them is not seen, until an entry matches."""
+    values = {
+        "text": [f"word {number}" for number in range(8)],
+        "draw": [*range(8)],
+        "fixed": [b"%d" % n for n in range(8)],
+    }
+    table = pa.table({"text": values["text"] * 50, "draw": values["draw"] * 50, "fixed": values["fixed"] * 50})
+    data = write_by_pyarrow(
+        table, write_batch_size=10, data_page_size=20, write_page_index=False, write_statistics=False
+    )
+    page = data_pages(data, 0, column)[3]
+    bad = flip_bytes(data, page.body, by=0xFF)  # the size of the Snappy block
+    absent, there = {"text": ("word", "word 3"), "draw": (99, 3), "fixed": (b"x", b"3")}[column]
+    with mock.patch.object(dictionaries, "_LARGEST", 0):  # nor is the row group pruned
+        assert not len(numparq.read_parquet(bad, filters=col(column) == absent, verify_crc=False))
+        with pytest.raises(numparq.CorruptPageError) as failure:
+            numparq.read_parquet(bad, filters=col(column) == there, verify_crc=False)
+    assert {"row_group": 0, "column": column, "page": 4}.items() <= failure.value.where.items()
+
+
 def test_batches(data):
     predicate, expected = PREDICATES["equal"]
-    everything = numparq.read_parquet(data)
+    everything = numparq.read_parquet(data, ["text", "gaps", "number"])
     wanted = everything[expected(everything).fillna(False)].reset_index(drop=True)
     with small_read_sizes(**SIZES["small"]), numparq.ParquetFile(data) as file:
-        batches = list(file.iter_batches(filters=predicate, batch_rows=100))
+        batches = list(file.iter_batches([*everything], filters=predicate, batch_rows=100))
     pd.testing.assert_frame_equal(pd.concat(batches, ignore_index=True), wanted)
