@@ -164,6 +164,9 @@ def match_byte_ranges(
     # `table` and `firsts` (`fill_word_table`) are used if all ranges are single strings; else `shift` is 0.
     # `flip` is xor-ed to a string's first word: the top bit for two's complement numbers of one width, else 0.
     turned = np.uint64(np.int64(flip))
+    front = min(shared, 8)
+    unused = np.uint64(64 - 8 * max(front, 1))
+    head = big_endian_prefix(edges, edges_size, places[0], places[0] + front) >> unused
     for i in range(count):
         before = out[i]
         if is_decided(before, opens, keeps):
@@ -174,9 +177,15 @@ def match_byte_ranges(
             continue
         start, end = string_bounds(data, offsets, item, width, i)
         order = 0
-        if shared:
-            stop = min(end, start + shared)
-            order = compare_strings(data, size, start, stop, edges, edges_size, places[0], places[0] + shared)
+        if front:
+            order = compare_words(big_endian_prefix(data, size, start, end) >> unused, head)
+            if order == 0 and end - start < front:
+                order = -1
+            elif order == 0 and shared > front:
+                stop = min(end, start + shared)
+                order = compare_strings(
+                    data, size, start + 8, stop, edges, edges_size, places[0] + 8, places[0] + shared
+                )
         if order != 0:
             found = num_edges & 1 if order > 0 else 0
         else:
