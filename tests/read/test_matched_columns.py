@@ -13,6 +13,7 @@ import numparq
 from numparq import col
 from numparq.format.footer import tail as footer_module
 from numparq.prune import dictionaries
+from numparq.scan import filter_rows
 from support.files.page_damage import data_pages, flip_bytes
 from support.io.recorded_reads import RecordingFile
 from support.row_selection import small_read_sizes, write_by_pyarrow
@@ -37,6 +38,7 @@ TABLE = pa.table(
 SIZES = {
     "default": {},
     "small": {"MATCH_BYTES": 500, "MIN_RUN_BYTES": 100, "MIN_SHARE_BYTES": 100},
+    "batches": {"BATCH_BYTES": 200},
     "windows": {"MATCH_BYTES": 200, "MIN_RUN_BYTES": 50, "WINDOW_BYTES": 3000, "MIN_SHARE_BYTES": 1},
 }
 WAYS = {
@@ -99,6 +101,12 @@ def data(request):
     # Without a page index no page is left out.
     sizes = {"row_group_size": 400, "write_batch_size": 10, "data_page_size": 300, "write_page_index": False}
     return write_by_pyarrow(TABLE, **sizes | WAYS[request.param])
+
+
+@pytest.fixture(autouse=True)
+def single_row_groups(monkeypatch):
+    """Row groups are filtered one by one, as large ones are."""
+    monkeypatch.setattr(filter_rows, "BATCH_ROWS", 0)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
