@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.projection import check_names
@@ -12,8 +13,6 @@ from numparq.dataset.listing.file_filter import ALL_FILES, FileFilter
 from numparq.dataset.prune.pruners import FilePruner
 from numparq.dataset.scan.schema_only import SchemaOnlyPartitions
 from numparq.expr.filters import as_expression
-from numparq.format.open_file import OpenFile
-from numparq.format.schema import Schema
 from numparq.io.opened_path import OpenedPath
 from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
@@ -25,10 +24,7 @@ from .serialized_schema import SerializedSchema, UnseenFiles
 from .split import Split
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from numparq.format.key_values.spark import SparkCalendar
-    from numparq.scan.recovery.losses import Lost
 
 __all__ = ["SplitTable", "split_table"]
 
@@ -36,27 +32,33 @@ SPLIT_BYTES = 64 << 20
 MAX_PLANNED_FILES = 4096
 
 
-class SplitTable:
-    """A table divided into splits, made by `split_table`.
+class SplitTable(SplitReader):
+    """A table divided into splits, made by `split_table`, and the reader of them.
 
     It can be pickled; its `reader` is smaller, as it holds no splits.
 
     Parameters
     ----------
-    reader : SplitReader
-        Reader of all splits.
+    spec : SplitReadSpec
+        Specification of the read.
     splits : list of Split
         Splits in row order; each selected row is in exactly one.
 
     Attributes
     ----------
-    reader, splits
-        The parameters.
+    splits
+        The parameter.
     """
 
-    def __init__(self, reader: SplitReader, splits: list[Split]) -> None:
-        self.reader = reader
+    def __init__(self, spec: SplitReadSpec, splits: list[Split]) -> None:
+        super().__init__(spec)
         self.splits = splits
+
+    def __getstate__(self) -> Any:
+        return self._spec, self.splits
+
+    def __setstate__(self, state: Any) -> None:
+        self._spec, self.splits = state
 
     def __len__(self) -> int:
         return len(self.splits)
@@ -64,65 +66,15 @@ class SplitTable:
     def __repr__(self) -> str:
         return f"<SplitTable: {len(self.splits)} splits, {sum(split.num_bytes for split in self.splits):,} bytes>"
 
+    @cached_property
+    def reader(self) -> SplitReader:
+        """Reader of all splits."""
+        return SplitReader(self._spec)
+
     def with_runtime_filters(self, runtime_filters: RuntimeFilters) -> SplitTable:
         """Return a table whose reader applies additional runtime filters; see `SplitReader.with_runtime_filters`."""
         splits = [split._replace(num_rows=None) for split in self.splits]
-        return SplitTable(self.reader.with_runtime_filters(runtime_filters), splits)
-
-    @property
-    def schema_file(self) -> OpenFile:
-        """See `SplitReader.prototype`."""
-        return self.reader.schema_file
-
-    @property
-    def schema(self) -> Schema:
-        """See `SplitReader.schema`."""
-        return self.reader.schema
-
-    @property
-    def names(self) -> list[str]:
-        """See `SplitReader.names`."""
-        return self.reader.names
-
-    @property
-    def partitions(self) -> list[str]:
-        """See `SplitReader.partitions`."""
-        return self.reader.partitions
-
-    @property
-    def arrow_schema(self) -> Any:
-        """See `SplitReader.arrow_schema`."""
-        return self.reader.arrow_schema
-
-    def frame(self, split: Split, *, lost: list[Lost] | None = None) -> pd.DataFrame:
-        """See `SplitReader.frame`."""
-        return self.reader.frame(split, lost=lost)
-
-    def frames(
-        self,
-        split: Split,
-        batch_rows: int | None = None,
-        *,
-        memory_limit: int | None = None,
-        lost: list[Lost] | None = None,
-    ) -> Iterator[pd.DataFrame]:
-        """See `SplitReader.frames`."""
-        return self.reader.frames(split, batch_rows, memory_limit=memory_limit, lost=lost)
-
-    def tables(
-        self,
-        split: Split,
-        batch_rows: int | None = None,
-        *,
-        memory_limit: int | None = None,
-        lost: list[Lost] | None = None,
-    ) -> Iterator[Any]:
-        """See `SplitReader.tables`."""
-        return self.reader.tables(split, batch_rows, memory_limit=memory_limit, lost=lost)
-
-    def count(self, split: Split) -> int:
-        """See `SplitReader.count`."""
-        return self.reader.count(split)
+        return SplitTable(super().with_runtime_filters(runtime_filters)._spec, splits)
 
 
 def split_table(
@@ -231,8 +183,8 @@ def split_table(
             unknown = UnseenFiles(schema is not None, contents.partitions.keys) if query.is_sampled else None
             plan = plan_byte_splits if query.is_sampled else plan_row_splits
             carried = SerializedSchema(query.schema, resolve, unknown)
-            reader = SplitReader(SplitReadSpec.from_snapshot(contents, carried, columns, choices))
-            return SplitTable(reader, plan(contents, query, split_bytes, min_splits))
+            spec = SplitReadSpec.from_snapshot(contents, carried, columns, choices)
+            return SplitTable(spec, plan(contents, query, split_bytes, min_splits))
 
     try:
         return divided()
