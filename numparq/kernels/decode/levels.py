@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from numparq.kernels.encodings.bit_packing import unpack_bits_ordered, unpack_levels
-from numparq.kernels.encodings.hybrid_rle import decode_hybrid_bits, read_run_header, run_values
+from numparq.kernels.encodings.hybrid_rle import decode_hybrid_bits, next_run
 from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
 from numparq.kernels.memory import fill_bytes, load8, load32, load64, store8
 from numparq.kernels.registry import helper, kernel
@@ -79,15 +79,10 @@ def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
     done = 0
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     while done < count:
-        pos, header = read_run_header(data, pos, end)
+        pos, header, here = next_run(data, pos, end, count - done, width)
         if pos < 0:
             return pos
-        here = run_values(header, count - done)
-        if here < 0:
-            return here
         if header & 1:
-            if (here * width + 7) >> 3 > end - pos:
-                return TRUNCATED
             bit = pos << 3
             for i in range(here):
                 level = (load64(data, bit >> 3) >> np.uint64(bit & 7)) & mask
@@ -95,8 +90,6 @@ def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
                 bit += width
             pos += (header >> 1) * width
         else:
-            if pos >= end:
-                return TRUNCATED
             fill_bytes(out, out_pos + done, load8(data, pos), here)
             pos += 1
         done += here
@@ -111,12 +104,9 @@ def check_zero_levels(data, pos, end, count):
     """
     done = 0
     while pos < end:
-        pos, header = read_run_header(data, pos, end)
+        pos, _, here = next_run(data, pos, end, count - done, 0)
         if pos < 0:
             return pos
-        here = run_values(header, count - done)
-        if here < 0:
-            return here
         done += here
         if done == count and pos < end:
             return TRAILING_BYTES

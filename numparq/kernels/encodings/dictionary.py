@@ -12,7 +12,7 @@ from numparq.kernels.registry import helper, inlined, intrinsic_twin, kernel
 from numparq.kernels.status import BAD_PAGE, INDEX_OUT_OF_RANGE, NO_DICTIONARY, TRUNCATED
 from numparq.kernels.tables import C_DICTIONARY_SIZE
 
-from .hybrid_rle import load_partial, read_run_header, run_values
+from .hybrid_rle import load_partial, next_run
 
 ENTRY_FIELDS = 4  # per binary entry: two words, length and start
 
@@ -318,16 +318,11 @@ def gather_indices(data, pos, end, count, width, dictionary, base, limit, item, 
     size = (width + 7) >> 3
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     while done < count:
-        pos, header = read_run_header(data, pos, end)
+        pos, header, here = next_run(data, pos, end, count - done, width)
         if pos < 0:
             return pos
-        here = run_values(header, count - done)
-        if here < 0:
-            return here
         target = out_pos + done * item
         if header & 1:
-            if (here * width + 7) >> 3 > end - pos:
-                return TRUNCATED
             if item == 8:
                 status = gather8(data, pos << 3, here, width, mask, dictionary, base, limit, out, target)
             elif item == 4:
@@ -338,8 +333,6 @@ def gather_indices(data, pos, end, count, width, dictionary, base, limit, item, 
                 return status
             pos += (header >> 1) * width
         else:
-            if size > end - pos:
-                return TRUNCATED
             index = load_partial(data, pos, size)
             if index >= limit:
                 return INDEX_OUT_OF_RANGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from numparq.kernels.memory import fill_bytes, load8, load64, store8, store32, store64
-from numparq.kernels.registry import helper, kernel
+from numparq.kernels.registry import helper, inlined, kernel
 from numparq.kernels.status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRAILING_BYTES, TRUNCATED
 
 from .bit_packing import ONES, load_item, pack8, pack_any, pack_pairs, pack_quads, unpack_bits
@@ -40,6 +40,22 @@ def run_values(header, left):
     return count if 0 < count <= left else BAD_RUN
 
 
+@inlined
+def next_run(data, pos, end, left, width):
+    """Read the header of a run of values of `width` bits, and check that `left` values and the bytes have room for it.
+
+    Return the position of its values or a status, the header, and the number of values.
+    """
+    pos, header = read_run_header(data, pos, end)
+    if pos < 0:
+        return pos, header, 0
+    here = run_values(header, left)
+    if here < 0:
+        return here, header, 0
+    size = (here if header & 1 else 1) * width + 7 >> 3
+    return (pos if size <= end - pos else TRUNCATED), header, here
+
+
 @helper
 def load_partial(data, pos, count):
     """Load a little-endian number of `count` bytes (0 to 4)."""
@@ -58,20 +74,13 @@ def decode_hybrid_bits(data, pos, end, count, out, out_pos):
     done = 0
     ones = 0
     while done < count:
-        pos, header = read_run_header(data, pos, end)
+        pos, header, here = next_run(data, pos, end, count - done, 1)
         if pos < 0:
             return pos
-        here = run_values(header, count - done)
-        if here < 0:
-            return here
         if header & 1:
-            if (here + 7) >> 3 > end - pos:
-                return TRUNCATED
             ones += unpack_bits(data, pos, here, out, out_pos + done)
             pos += header >> 1
         else:
-            if pos >= end:
-                return TRUNCATED
             value = load8(data, pos)
             if value > 1:
                 return BAD_RUN
@@ -89,16 +98,11 @@ def decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos):
     size = (width + 7) >> 3
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     while done < count:
-        pos, header = read_run_header(data, pos, end)
+        pos, header, here = next_run(data, pos, end, count - done, width)
         if pos < 0:
             return pos
-        here = run_values(header, count - done)
-        if here < 0:
-            return here
         target = out_pos + (done << 2)
         if header & 1:
-            if (here * width + 7) >> 3 > end - pos:
-                return TRUNCATED
             largest = 0
             bit = pos << 3
             for i in range(here):
@@ -108,8 +112,6 @@ def decode_hybrid_indices(data, pos, end, count, width, limit, out, out_pos):
                 bit += width
             pos += (header >> 1) * width
         else:
-            if size > end - pos:
-                return TRUNCATED
             largest = load_partial(data, pos, size)
             for i in range(here):
                 store32(out, target + (i << 2), largest)

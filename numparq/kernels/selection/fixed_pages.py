@@ -11,7 +11,7 @@ from numparq.kernels.decode.pad_nulls import fill_nulls
 from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS, check_values_end
 from numparq.kernels.decode.snappy import decompress_snappy_page
 from numparq.kernels.encodings.dictionary import index_width
-from numparq.kernels.encodings.hybrid_rle import load_partial, read_run_header, run_values
+from numparq.kernels.encodings.hybrid_rle import load_partial, next_run
 from numparq.kernels.enums import BOOLEAN, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.memory import copy_bytes, load8, load32, load64, store8, store32, store64
 from numparq.kernels.registry import helper, kernel
@@ -21,7 +21,6 @@ from numparq.kernels.status import (
     INDEX_OUT_OF_RANGE,
     NO_DICTIONARY,
     NULL_FOUND,
-    TRUNCATED,
     UNSUPPORTED_ENCODING,
 )
 from numparq.kernels.tables import (
@@ -88,15 +87,9 @@ def take_indices(data, pos, end, count, width, limit, values, selected, places):
     done = 0
     i = 0
     while done < count:
-        pos, header = read_run_header(data, pos, end)
+        pos, header, run = next_run(data, pos, end, count - done, width)
         if pos < 0:
             return pos
-        run = run_values(header, count - done)
-        if run < 0:
-            return run
-        length = (run * width + 7) >> 3 if header & 1 else size
-        if length > end - pos:
-            return TRUNCATED
         index = 0 if header & 1 else load_partial(data, pos, size)
         while i < selected and values[i] < done + run:
             if values[i] >= 0:
