@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from numparq.column.jobs.codes_sink import CodesSink
 from numparq.column.jobs.fixed_sink import FixedSink
@@ -12,21 +14,37 @@ from numparq.column.jobs.nested_sink import NestedSink
 from numparq.column.jobs.schedule import TaskScheduler
 from numparq.column.jobs.task import DecodeTask
 from numparq.column.read.context import ReadContext
-from numparq.errors import ParquetError
-from numparq.kernels.tables import C_END, C_NULL_COUNT, C_ROW_START, C_ROW_STOP, C_START
+from numparq.column.read.page_sources import InMemoryPages
+from numparq.column.read.pages import PageFailure, Pages
+from numparq.column.read.row_selection import RowSlice
+from numparq.errors import CorruptPageError, ParquetError
+from numparq.kernels.enums import PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.tables import (
+    C_END,
+    C_NULL_COUNT,
+    C_NUM_VALUES,
+    C_ROW_START,
+    C_ROW_STOP,
+    C_START,
+    P_CRC,
+    P_ENCODING,
+    P_NUM_VALUES,
+)
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
-from .bisect import IntactPages, decode_intact_pages
 from .footer_checks import PageHeaderCheck, TolerantChunkTables
-from .losses import Losses, LostRows, catch_damage
+from .losses import Losses, LostRows, catch_damage, without_frames
 from .lost_rows import LostPiece, PartialLeaf, slice_piece
-from .page_walk import read_chunk_pages, walk_pages
+from .page_walk import WalkedChunk, read_chunk_pages, walk_pages
 
 if TYPE_CHECKING:
     from numparq.column.read.output import OutputMemory
 
 __all__ = ["damage_scheduler"]
+
+_CHECKED_TOGETHER = 256
+_NO_PAGES = np.empty(0, np.intp)
 
 
 def damage_scheduler(
@@ -133,3 +151,199 @@ def _arrays_with_placeholders(task: DecodeTask, decoded: IntactPages, first: int
     if stop > position:
         arrays.append(LostPiece(stop - position))
     return arrays
+
+
+@dataclass
+class IntactPages:
+    """Decoded part of a damaged chunk.
+
+    Attributes
+    ----------
+    tasks : list of (int, int, DecodeTask)
+        Rows, counted within the row group, and the task that has decoded only these; in order.
+    lost : list of LostRows
+        All others.
+    failed : int or None
+        The status, out of RETRY_STATUSES, with which the chunk asks for another output type.
+    """
+
+    tasks: list[tuple[int, int, DecodeTask]] = field(default_factory=list)
+    lost: list[LostRows] = field(default_factory=list)
+    failed: int | None = None
+
+
+def decode_intact_pages(task: DecodeTask, walked: WalkedChunk, num_rows: int) -> IntactPages:
+    """Decode the intact pages of a chunk.
+
+    Parameters
+    ----------
+    task : DecodeTask
+        A task of the one chunk that has not run. Only the memory of its output is changed.
+    walked : WalkedChunk
+        Its pages.
+    num_rows : int
+        Rows of the row group.
+
+    Returns
+    -------
+    IntactPages
+
+    Raises
+    ------
+    LimitError
+    """
+    return _PageBisection(task, walked, num_rows).decode()
+
+
+class _PageBisection:
+    """Decodes runs of pages of one chunk."""
+
+    def __init__(self, task: DecodeTask, walked: WalkedChunk, num_rows: int) -> None:
+        self._task = task
+        self._walked = walked
+        self._num_rows = num_rows
+        self._dictionary = walked.dictionary
+        self._errors: dict[int, ParquetError] = {}
+        self._found = IntactPages()
+
+    def decode(self) -> IntactPages:
+        """Decode all intact pages."""
+        walked = self._walked
+        self._check()
+        if walked.row_ranges is None:
+            self._decode_prefix()
+            return self._found
+        self._found.lost.extend(walked.lost)
+        for run in self._runs(walked.row_ranges):
+            self._bisect(run, walked.row_ranges)
+        if walked.inconsistency is not None and self._found.failed is None:
+            self._drop_after_doubt(walked.inconsistency)
+        for page, error in self._errors.items():
+            first, stop = walked.row_ranges[page].tolist()
+            self._found.lost.append(LostRows(first, stop, error))
+        return self._found
+
+    def _check(self) -> None:
+        """Find the pages that are damaged by what is known before they are decoded."""
+        walked, table = self._walked, self._walked.pages
+        bad_dictionary = walked.dictionary_error
+        if len(walked.dictionary):
+            trouble = self._first_damage(walked.dictionary)
+            found = self._attempt(_NO_PAGES, 0) if trouble is None else trouble[1]
+            bad_dictionary = found if isinstance(found, ParquetError) else None
+        if bad_dictionary is not None:
+            self._dictionary = self._dictionary[:0]
+            indices = (table[:, P_ENCODING] == PLAIN_DICTIONARY) | (table[:, P_ENCODING] == RLE_DICTIONARY)
+            self._errors.update((page, bad_dictionary) for page in np.flatnonzero(indices).tolist())
+        sums = self._task.context.verify_crc and bool((table[:, P_CRC] >= 0).any())
+        if sums:
+            without = CorruptPageError("the page header has no checksum, but other pages of the column chunk have one")
+            self._errors.update((page, without) for page in np.flatnonzero(table[:, P_CRC] < 0).tolist())
+        for first in range(0, len(table), _CHECKED_TOGETHER):
+            self._check_pages(first, min(first + _CHECKED_TOGETHER, len(table)))
+
+    def _check_pages(self, first: int, last: int) -> None:
+        """Check the headers and checksums of some data pages."""
+        while first < last:
+            found = self._first_damage(self._walked.pages[first:last])
+            if found is None:
+                return
+            page, error = found
+            self._errors.setdefault(first + page, error)
+            first += page + 1
+
+    def _first_damage(self, table: np.ndarray) -> tuple[int, ParquetError] | None:
+        """Check rows of the page table, in place; return the first bad one, and its error."""
+        task = self._task
+        pages = Pages(self._walked.raw, task.source.chunks, table)
+        try:
+            task.context.check_pages(task.row_groups, task.columns, pages)
+        except PageFailure as failure:
+            return failure.page, without_frames(failure.error)
+        return None
+
+    def _runs(self, spans: np.ndarray) -> list[np.ndarray]:
+        """Divide the pages without an error into runs that are decoded by one task, as ordinals.
+
+        Values of a fixed size are decoded to their rows; others follow each other, and so must their pages.
+        """
+        good = np.array([page for page in range(len(spans)) if page not in self._errors], np.intp)
+        if not len(good) or isinstance(self._task.sink, FixedSink):
+            return [good] if len(good) else []
+        gaps = (np.diff(good) > 1) | (spans[good[:-1], 1] != spans[good[1:], 0])
+        return np.split(good, np.flatnonzero(gaps) + 1)
+
+    def _bisect(self, run: np.ndarray, spans: np.ndarray) -> None:
+        """Decode a run of pages; where that fails, its halves, down to single pages."""
+        waiting = [run]
+        while waiting and self._found.failed is None:
+            pages = waiting.pop()
+            start, stop = int(spans[pages[0], 0]), int(spans[pages[-1], 1])
+            result = self._attempt(pages, stop - start)
+            if isinstance(result, DecodeTask):
+                self._found.tasks.append((start, stop, result))
+            elif len(pages) == 1:
+                self._errors[int(pages[0])] = result
+            else:
+                middle = len(pages) // 2
+                waiting += [pages[middle:], pages[:middle]]
+
+    def _attempt(self, pages: np.ndarray, num_rows: int | None) -> DecodeTask | ParquetError:
+        """Decode some pages, by their ordinals; return the task that has done so, or the error of one of them.
+
+        `num_rows` of a leaf in a list is None if only its levels have it.
+        """
+        data = self._walked.pages[pages]
+        task = self._task_for(np.concatenate([self._dictionary, data]), int(data[:, P_NUM_VALUES].sum()), num_rows)
+        error = catch_damage(task)
+        if error is not None:
+            return error
+        for status in task.sink.failed.values():
+            self._found.failed = status
+        return task
+
+    def _task_for(self, table: np.ndarray, num_values: int, num_rows: int | None) -> DecodeTask:
+        single = self._task.single(0)
+        chunks, sink = single.source.chunks, single.sink
+        if isinstance(sink, NestedSink):
+            chunks[0, C_NUM_VALUES] = num_values
+            sink.num_rows, sink.rows = num_rows, RowSlice(single.row_groups[0], 0, num_rows or 0, 0)
+        return replace(single, source=InMemoryPages(self._walked.raw, chunks, table))
+
+    def _decode_prefix(self) -> None:
+        """Decode the longest run of pages from the first on: a row may continue in the next page."""
+        good, bad = 0, min([*self._errors, len(self._walked.pages)]) + 1
+        best: DecodeTask | None = None
+        error = self._errors.get(bad - 1, self._walked.end_error or self._walked.inconsistency)
+        middle = bad - 1
+        while good < middle < bad and self._found.failed is None:
+            result = self._attempt(np.arange(middle), None)
+            if isinstance(result, DecodeTask):
+                good, best = middle, result
+            else:
+                bad, error = middle, result
+            middle = (good + bad) // 2
+        sink = None if best is None else best.sink
+        rows = sink.num_rows or 0 if isinstance(sink, NestedSink) else 0
+        if error is None and rows == self._num_rows:
+            self._found.tasks.append((0, rows, best))  # type: ignore[arg-type]
+            return
+        error = error or CorruptPageError("the levels do not have as many rows as the row group")
+        rows = min(max(rows - 1, 0), self._num_rows)  # the last one may go on in what is lost
+        if best is not None and rows and self._walked.inconsistency is None:
+            self._found.tasks.append((0, rows, best))
+        else:
+            rows = 0
+        self._found.lost.append(LostRows(rows, self._num_rows, error))
+
+    def _drop_after_doubt(self, error: ParquetError) -> None:
+        """Drop all rows that inconsistent headers may have moved: those from the first bad page on, or all.
+
+        Without a bad page, the wrong header may be that of any page.
+        """
+        assert self._walked.row_ranges is not None
+        first = int(self._walked.row_ranges[min(self._errors), 0]) if self._errors else 0
+        tasks = self._found.tasks
+        self._found.tasks = [(start, min(stop, first), task) for start, stop, task in tasks if start < first]
+        self._found.lost = [LostRows(first, self._num_rows, self._errors.get(min(self._errors, default=-1), error))]
+        self._errors.clear()
