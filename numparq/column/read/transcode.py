@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from numparq.column.encodings import ALP_TRANSCODER, NO_TRANSCODER, TRANSCODERS
+from numparq.column.encodings import ALP_TRANSCODER, DELTA_TRANSCODER, NO_TRANSCODER, TRANSCODERS
 from numparq.column.scratch import Scratch
 from numparq.kernels import alp_kernels, delta_kernels
 from numparq.kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE
@@ -83,13 +83,13 @@ def _transcode_runs(
     rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # a copy: the pages may be decoded again
     room, state = min(BATCH_BYTES, scratch.window_bytes // 2), np.zeros(STATE_FIELDS, np.int64)
     for start, stop in pairwise(edges):
-        if makers[start - first] == NO_TRANSCODER:
+        transcoder = makers[start - first]
+        if transcoder == NO_TRANSCODER:
             yield pages.pages, start, stop, decompressed
             continue
-        make = _transcode_alp if makers[start - first] == ALP_TRANSCODER else transcode_delta
         while start < stop:
             out = scratch.buffer("plain", room)
-            status = make(rewritten, start, stop, decompressed, scratch, out, state)
+            status = _call_transcoder(transcoder, rewritten, start, stop, decompressed, scratch, out, state)
             if status == NEED_ROOM:
                 room = int(state[STATE_NEEDED])
                 continue
@@ -109,37 +109,32 @@ def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
     return numbers
 
 
-def transcode_delta(
-    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
+def _call_transcoder(
+    transcoder: int,
+    pages: Pages,
+    first: int,
+    last: int,
+    decompressed: np.ndarray,
+    scratch: Scratch,
+    out: np.ndarray,
+    state: np.ndarray,
 ) -> int:
-    """Call the kernel of the DELTA encodings and BYTE_STREAM_SPLIT."""
-    table = pages.pages[first:last]
-    has_lengths = (table[:, P_ENCODING] == DELTA_LENGTH_BYTE_ARRAY) | (table[:, P_ENCODING] == DELTA_BYTE_ARRAY)
-    lengths = scratch.buffer("lengths", 8 * int(np.maximum.reduce(table[has_lengths, P_NUM_VALUES], initial=0)))
-    return delta_kernels.transcode_delta_pages(
+    """Call the kernel of ALP, or that of the DELTA encodings and BYTE_STREAM_SPLIT."""
+    if transcoder == ALP_TRANSCODER:
+        kernel, lengths = alp_kernels.transcode_alp_pages, []
+    else:
+        table = pages.pages[first:last]
+        has_lengths = (table[:, P_ENCODING] == DELTA_LENGTH_BYTE_ARRAY) | (table[:, P_ENCODING] == DELTA_BYTE_ARRAY)
+        most = int(np.maximum.reduce(table[has_lengths, P_NUM_VALUES], initial=0))
+        kernel, lengths = delta_kernels.transcode_delta_pages, [scratch.buffer("lengths", 8 * most)]
+    return kernel(
         pages.chunks.reshape(-1),
         pages.pages.reshape(-1),
         first,
         last,
         pages.raw,
         decompressed,
-        lengths,
-        out,
-        len(out) - SLACK,
-        state,
-    )
-
-
-def _transcode_alp(
-    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch, out: np.ndarray, state: np.ndarray
-) -> int:
-    return alp_kernels.transcode_alp_pages(
-        pages.chunks.reshape(-1),
-        pages.pages.reshape(-1),
-        first,
-        last,
-        pages.raw,
-        decompressed,
+        *lengths,
         out,
         len(out) - SLACK,
         state,
@@ -188,7 +183,7 @@ def _transcode_continued(
         out = scratch.buffer("plain", room)
         out[: len(before)] = np.frombuffer(before, np.uint8)
         state[STATE_PREVIOUS_SIZE] = len(before)
-        status = transcode_delta(pages, number, number + 1, decompressed, scratch, out, state)
+        status = _call_transcoder(DELTA_TRANSCODER, pages, number, number + 1, decompressed, scratch, out, state)
         if status != NEED_ROOM:
             check_page(status, state)
             return pages.pages, number, number + 1, out

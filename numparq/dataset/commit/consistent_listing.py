@@ -158,11 +158,11 @@ def _apply_commit(
     found: DirectoryListing, base: str, root: str, record: CommitRecord, exists: Callable[[str], bool] | None
 ) -> DirectoryListing:
     """Add the files of a commit to a listing, and remove those that it replaces or deletes."""
-    inside = _RecordPaths(base, root)
+    path_of = _record_paths(base, root)
     files = {entry.path: entry for entry in found.files}
     hidden = {entry.path: entry for entry in found.hidden}
     for place, version in record.gone.items():
-        path = inside.path(place)
+        path = path_of(place)
         entry = None if path is None else files.get(path) or hidden.get(path)
         now = _version(entry.path) if entry and exists is not None else entry and entry.version
         if entry and (version is None or now in (version, None)):
@@ -170,7 +170,7 @@ def _apply_commit(
             hidden.pop(entry.path, None)
     for comes, known in ((record.files, files), (record.over, hidden)):
         for place, name in comes.items():
-            path, lies_at = inside.path(place), f"{root}/{record.folder}/{name}"
+            path, lies_at = path_of(place), f"{root}/{record.folder}/{name}"
             if path is not None and exists is not None and exists(lies_at):
                 known[path] = FileEntry(path, staged_path=lies_at)
             elif path is not None:  # moved there since the listing
@@ -178,17 +178,15 @@ def _apply_commit(
     return DirectoryListing.from_entries(files.values(), hidden.values())
 
 
-class _RecordPaths:
-    """Maps paths of a commit record, relative to the dataset, to paths of a listing below ``base``."""
+def _record_paths(base: str, root: str) -> Callable[[str], str | None]:
+    """Return the map from paths of a commit record, relative to the dataset, to paths of a listing below ``base``.
 
-    def __init__(self, base: str, root: str) -> None:
-        self._start = base if not base or base.endswith("/") else base + "/"
-        whole = not base or os.path.normpath(base) == os.path.normpath(root)
-        self._below = "" if whole else os.path.relpath(os.path.abspath(base), os.path.abspath(root)) + "/"
-
-    def path(self, place: str) -> str | None:
-        """Return the listing's path; None if it is outside the listed directory."""
-        return self._start + place[len(self._below) :] if place.startswith(self._below) else None
+    It returns None for paths outside the listed directory.
+    """
+    start = base if not base or base.endswith("/") else base + "/"
+    whole = not base or os.path.normpath(base) == os.path.normpath(root)
+    below = "" if whole else os.path.relpath(os.path.abspath(base), os.path.abspath(root)) + "/"
+    return lambda place: start + place[len(below) :] if place.startswith(below) else None
 
 
 def _version(path: str) -> str | None:

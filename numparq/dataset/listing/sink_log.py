@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from itertools import product
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -15,7 +14,7 @@ from numparq.errors import InvalidFileError
 from .local import LocalLister
 from .remote import RemoteLister
 
-__all__ = ["Lister", "SinkLog", "read_sink_log"]
+__all__ = ["Lister", "read_sink_log", "select_sink_files"]
 
 Lister: TypeAlias = LocalLister | RemoteLister
 
@@ -27,40 +26,35 @@ _ADD, _DELETE = "add", "delete"
 _ADVICE = 'restore it, or pass table_format="parquet" to read all files as they are'
 
 
-@dataclass(frozen=True)
-class SinkLog:
-    """Files of a streaming sink: its root, and their paths relative to it."""
+def select_sink_files(
+    root: str, files: Collection[str], paths: Iterable[str], base: str | None, lister: Lister
+) -> list[str]:
+    """Return the paths, sorted, that the log of the sink in `root` names, and those outside the sink.
 
-    root: str
-    files: frozenset[str]
-
-    def select(self, paths: Iterable[str], base: str | None, lister: Lister) -> list[str]:
-        """Return the paths, sorted, that the log names, and those outside the sink.
-
-        All files in ``base``, the listed directory, come back, also those that the listing was too early for.
-        Raises FileNotFoundError if one does not exist.
-        """
-        inside: dict[str, str | None] = {}
-        selected, missing = [], set(self.files) if base is not None else set()
-        for path in paths:
-            folder, name = path[: path.rfind("/") + 1], path[path.rfind("/") + 1 :]
-            if folder not in inside:
-                inside[folder] = _relative(lister.spellings(folder), self.root)
-            start = inside[folder]
-            if start is None or start + name in self.files:
-                selected.append(path)
-                missing.discard(f"{start}{name}")
-        if base is None or not missing:
-            return selected
-        spellings = lister.spellings(base)
-        below = _relative(spellings, self.root)
-        if below is None:  # the sink is inside the listed directory
-            start, below = f"{base.rstrip('/')}/{_relative([self.root], spellings[0])}", ""
-        else:
-            start = f"{base.rstrip('/')}/"
-        added = [start + name[len(below) :] for name in missing if name.startswith(below)]
-        lister.stat_all(added)
-        return sorted([*selected, *added])
+    `files` are by `read_sink_log`. All files in ``base``, the listed directory, come back, also those that the listing
+    was too early for. Raises FileNotFoundError if one does not exist.
+    """
+    inside: dict[str, str | None] = {}
+    selected, missing = [], set(files) if base is not None else set()
+    for path in paths:
+        folder, name = path[: path.rfind("/") + 1], path[path.rfind("/") + 1 :]
+        if folder not in inside:
+            inside[folder] = _relative(lister.spellings(folder), root)
+        start = inside[folder]
+        if start is None or start + name in files:
+            selected.append(path)
+            missing.discard(f"{start}{name}")
+    if base is None or not missing:
+        return selected
+    spellings = lister.spellings(base)
+    below = _relative(spellings, root)
+    if below is None:  # the sink is inside the listed directory
+        start, below = f"{base.rstrip('/')}/{_relative([root], spellings[0])}", ""
+    else:
+        start = f"{base.rstrip('/')}/"
+    added = [start + name[len(below) :] for name in missing if name.startswith(below)]
+    lister.stat_all(added)
+    return sorted([*selected, *added])
 
 
 def _relative(spellings: Iterable[str], root: str) -> str | None:
@@ -70,8 +64,8 @@ def _relative(spellings: Iterable[str], root: str) -> str | None:
     return next((each[len(start) :] for each in inside if each.startswith(start)), None)
 
 
-def read_sink_log(lister: Lister, root: str) -> SinkLog:
-    """Read the log of the sink in a folder: the latest compacted batch, and all batches after it.
+def read_sink_log(lister: Lister, root: str) -> frozenset[str]:
+    """Return the files, relative to it, of the sink in a folder, by the latest compacted batch and all after it.
 
     Raises InvalidFileError if a batch is missing or damaged, or names a file outside the folder.
     """
@@ -83,7 +77,7 @@ def read_sink_log(lister: Lister, root: str) -> SinkLog:
     return _read_log(lister, root)
 
 
-def _read_log(lister: Lister, root: str) -> SinkLog:
+def _read_log(lister: Lister, root: str) -> frozenset[str]:
     folder = f"{root.rstrip('/')}/{_LOG_FOLDER}"
     batches: dict[int, str] = {}
     first = 0
@@ -99,7 +93,7 @@ def _read_log(lister: Lister, root: str) -> SinkLog:
             raise InvalidFileError(f"batch {number} of the streaming sink's log is missing; {_ADVICE}", file=folder)
         for path, action in _read_batch(lister.read(batches[number]), batches[number]):
             (deleted if action == _DELETE else files).add(_name_in_sink(lister, path, root, batches[number]))
-    return SinkLog(root, frozenset(files - deleted))
+    return frozenset(files - deleted)
 
 
 def _read_batch(data: bytes, name: str) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from .files import DirectoryListing
 from .local import LocalLister
 from .patterns import is_hidden
 from .remote import RemoteLister
-from .sink_log import Lister, SinkLog, read_sink_log
+from .sink_log import Lister, read_sink_log, select_sink_files
 
 __all__ = [
     "TableFileSelector",
@@ -120,7 +120,7 @@ class TableFileSelector:
         self._lister = lister
         self._is_auto = check_table_format(table_format)
         self._finder = _TableFinder(lister)
-        self._logs: dict[str, SinkLog] = {}
+        self._logs: dict[str, frozenset[str]] = {}
 
     def select(self, listing: DirectoryListing, base: str | None) -> DirectoryListing:
         """Return the files that are data, by the log of a streaming sink; UnsupportedError for other tables.
@@ -143,7 +143,7 @@ class TableFileSelector:
                 )
             if root not in self._logs:
                 self._logs[root] = read_sink_log(self._lister, root)
-            listing = _with_paths(listing, self._logs[root].select(listing.paths, base, self._lister))
+            listing = _with_paths(listing, select_sink_files(root, self._logs[root], listing.paths, base, self._lister))
         return listing
 
 
