@@ -65,3 +65,21 @@ def test_arrow_table(table):
     assert isinstance(found, pa.Table)
     assert found["b"].to_pylist() == ["g", "h", "i"]
     assert table.to_arrow().equals(pa.table(table))
+
+
+def test_threads_of_a_dataset_are_those_of_its_reads(tmp_path, monkeypatch):
+    from numparq.scan import scan
+
+    numparq.to_parquet(pd.DataFrame({"a": range(10), "key": [0, 1] * 5}), tmp_path / "d", partition_cols=["key"])
+    used = []
+    pool = scan.WorkerPool
+    monkeypatch.setattr(scan, "WorkerPool", lambda threads: used.append(threads) or pool(threads))
+    with numparq.Dataset(tmp_path / "d", threads=3) as table:
+        for read in (table.read, lambda **options: list(table.iter_batches(**options))):
+            for options, threads in (({}, 3), ({"threads": 2}, 2)):
+                used.clear()
+                read(**options)
+                assert set(used) == {threads}
+        used.clear()
+        assert table.count_rows([("a", ">", 4)]) == 5
+        assert set(used) == {3}

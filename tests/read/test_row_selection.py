@@ -224,3 +224,17 @@ def test_mask_without_rows_in_some_pages():
     data = to_parquet(frame, index=False, max_rows_per_page=100)
     got = read_parquet(data, filters=[("key", "==", 1)])
     assert_frames_equal(got, frame[key == 1].reset_index(drop=True), loose=True)
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+@pytest.mark.parametrize("compression", ["snappy", "zstd"])
+def test_memory_of_strings_grows_in_the_midst_of_pages(compression, dictionary):
+    texts = [f"{row}" * (2000 if row >= 1900 else 1) for row in range(2000)]
+    frame = pd.DataFrame({"text": texts, "row": range(2000)})
+    data = to_parquet(
+        frame, max_rows_per_page=40, compression=compression, use_dictionary=["text"] if dictionary else False
+    )
+    read = read_parquet(data, ["text"], row_range=(1890, 1990))
+    assert read["text"].tolist() == texts[1890:1990]
+    read = read_parquet(data, ["text"], filters=[("row", ">", 1890), ("row", "<", 1990)])
+    assert read["text"].tolist() == texts[1891:1990]
