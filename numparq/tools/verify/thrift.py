@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from numparq.format.logical_type import LEGACY_NULL_TYPE
-from numparq.format.thrift.idl import IdlField, IdlStruct, load_idl
+from numparq.format.thrift.idl import IdlField, load_idl
 
 __all__ = ["ThriftDecodeError", "read_struct"]
 
@@ -47,24 +47,61 @@ def read_struct(
     Defects go to `report(check, message)`. Raise ThriftDecodeError if the struct cannot be read to its end.
     """
     reader = _CompactReader(data, report, start)
-    return reader.struct(name, name), reader.pos
+    try:
+        return reader.struct(name, (None, name)), reader.pos
+    except IndexError:
+        raise ThriftDecodeError(f"it is cut off at byte {len(data):,}") from None
+
+
+# A struct's name and its place in another: a name or an ordinal, after the path of that one.
+_Path = tuple[Any, "str | int"]
+
+
+def _path_text(path: _Path) -> str:
+    parent, part = path
+    if parent is None:
+        return str(part)
+    return _path_text(parent) + (f"[{part}]" if isinstance(part, int) else f".{part}")
+
+
+class _Field(NamedTuple):
+    """A field as the reader needs it: `low` to `high` are the numbers that fit it, `values` those of its enum.
+
+    `item` is the element of a list, under the list's name.
+    """
+
+    name: str
+    kind: str
+    wire: tuple[int, ...]
+    read: Callable[[_CompactReader, _Field, _Path], Any]
+    required: bool
+    refers: str
+    item: _Field | None
+    low: int
+    high: int
+    values: frozenset[int] | None
+
+    @classmethod
+    def of(cls, field: IdlField, kind: str) -> _Field:
+        """Return a field, or with the kind of its elements, an element of a list."""
+        most, refers = (1 << _BITS.get(kind, 64) - 1) - 1, field.refers or ""
+        values = frozenset(load_idl().enums[refers].values()) if kind == "enum" else None
+        item = cls.of(field, field.element or "") if kind == "list" else None
+        reader = _READERS[kind]
+        return cls(field.name, kind, _WIRE[kind], reader, field.required, refers, item, -most - 1, most, values)
 
 
 @lru_cache(maxsize=64)
-def _struct_fields(name: str) -> tuple[IdlStruct, dict[int, IdlField], list[str]]:
+def _struct_fields(name: str) -> tuple[dict[int, _Field], list[str], bool]:
+    """Return the fields of a struct by id, the names of those required, and whether it is a union."""
     about = load_idl().structs[name]
     required = [field.name for field in about.fields if field.required and field.default is None]
-    return about, {field.id: field for field in about.fields}, required
-
-
-@lru_cache(maxsize=64)
-def _enum_values(enum: str) -> frozenset[int]:
-    return frozenset(load_idl().enums[enum].values())
+    return {field.id: _Field.of(field, field.kind) for field in about.fields}, required, about.union
 
 
 class _CompactReader:
     def __init__(self, data: bytes | memoryview, report: DeviationCallback, pos: int) -> None:
-        self._data = memoryview(data)
+        self._data = bytes(data)  # IndexError at its end
         self._note = report
         self._troubles = 0
         self.pos = pos
@@ -76,37 +113,41 @@ class _CompactReader:
             raise ThriftDecodeError(f"it has more than {_MAX_DEVIATIONS:,} defects")
 
     def _byte(self) -> int:
-        if self.pos >= len(self._data):
-            raise ThriftDecodeError(f"it is cut off at byte {self.pos:,}")
+        byte = self._data[self.pos]
         self.pos += 1
-        return self._data[self.pos - 1]
+        return byte
 
-    def _take(self, count: int) -> memoryview:
-        if count < 0 or count > len(self._data) - self.pos:
-            raise ThriftDecodeError(f"{count:,} bytes at byte {self.pos:,} do not fit into the rest of the struct")
-        self.pos += count
-        return self._data[self.pos - count : self.pos]
+    def _take(self, count: int) -> bytes:
+        start = self.pos
+        if count > len(self._data) - start:
+            raise ThriftDecodeError(f"{count:,} bytes at byte {start:,} do not fit into the rest of the struct")
+        self.pos = start + count
+        return self._data[start : self.pos]
 
     def _varint(self) -> int:
+        data, pos = self._data, self.pos
         value = shift = 0
         while shift < 70:
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
+            byte = data[pos]
+            pos += 1
             if byte < 0x80:
-                return value
+                self.pos = pos
+                return value | byte << shift
+            value |= (byte & 0x7F) << shift
             shift += 7
-        raise ThriftDecodeError(f"the number before byte {self.pos:,} is longer than 10 bytes")
+        raise ThriftDecodeError(f"the number before byte {pos:,} is longer than 10 bytes")
 
     def _zigzag(self) -> int:
         value = self._varint()
         return value >> 1 ^ -(value & 1)
 
-    def struct(self, name: str, path: str) -> dict[str, Any]:
-        about, fields, required = _struct_fields(name)
+    def struct(self, name: str, path: _Path) -> dict[str, Any]:
+        fields, required, is_union = _struct_fields(name)
         found: dict[str, Any] = {}
-        members = last = 0
+        data, members, last = self._data, 0, 0
         while True:
-            head = self._byte()
+            head = data[self.pos]
+            self.pos += 1
             kind = head & 15
             if kind == _STOP:
                 break
@@ -115,69 +156,86 @@ class _CompactReader:
             members += 1
             if field is None:
                 self._skip(kind, 0)
-            elif field.name == "repetition_type" and kind in _WIRE["bool"]:
-                found[field.name] = int(kind == _TRUE)
-                self._report("writer-bool", f"{path}.{field.name} is stored as a bool instead of an enum")
-            elif kind not in _WIRE[field.kind]:
-                self._report(
-                    "thrift-type" if field.required else "thrift-type-optional",
-                    f"{path}.{field.name} is not stored as type {field.kind}",
-                )
-                self._skip(kind, 0)
+            elif kind not in field.wire:
+                self._mismatch(field, kind, path, found)
             elif field.kind == "bool":
                 found[field.name] = kind == _TRUE
             else:
-                found[field.name] = self._value(field.kind, field, f"{path}.{field.name}")
+                found[field.name] = field.read(self, field, path)
         for field_name in required:
             if field_name not in found:
-                self._report("thrift-required", f"{path} lacks the required field {field_name}")
-        if about.union and members != 1:
-            self._report("thrift-union", f"{path} is a union, and has {members} members instead of one")
+                self._report("thrift-required", f"{_path_text(path)} lacks the required field {field_name}")
+        if is_union and members != 1:
+            self._report("thrift-union", f"{_path_text(path)} is a union, and has {members} members instead of one")
         return found
 
-    def _value(self, kind: str, field: IdlField, path: str) -> Any:
-        if kind == "struct":
-            return self.struct(field.refers or "", path)
-        if kind == "list":
-            return self._list(field, path)
-        if kind in _BITS:
-            return self._number(kind, field, path)
-        if kind == "i8":
-            return struct.unpack("<b", self._take(1))[0]
-        if kind == "double":
-            return struct.unpack("<d", self._take(8))[0]
-        if kind == "bool":
-            return self._byte() == _TRUE
-        taken = self._take(self._varint())
-        return str(taken, "utf-8", "surrogateescape") if kind == "string" else bytes(taken)
+    def _mismatch(self, field: _Field, kind: int, path: _Path, found: dict[str, Any]) -> None:
+        """Report a field that is stored as another type, and skip it."""
+        text = _path_text((path, field.name))
+        if field.name == "repetition_type" and kind in _WIRE["bool"]:
+            found[field.name] = int(kind == _TRUE)
+            self._report("writer-bool", f"{text} is stored as a bool instead of an enum")
+            return
+        check = "thrift-type" if field.required else "thrift-type-optional"
+        self._report(check, f"{text} is not stored as type {field.kind}")
+        self._skip(kind, 0)
 
-    def _number(self, kind: str, field: IdlField, path: str) -> int:
-        value, bits = self._zigzag(), _BITS[kind]
-        if value >> bits - 1 not in (0, -1):
-            self._report("thrift-type", f"{path} is {value}, which does not fit into {bits} bits")
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def _nested(self, field: _Field, path: _Path) -> dict[str, Any]:
+        return self.struct(field.refers, (path, field.name))
+
+    def _number(self, field: _Field, path: _Path) -> int:
+        value = self._varint()
+        value = value >> 1 ^ -(value & 1)
+        if not field.low <= value <= field.high:
+            bits = _BITS[field.kind]
+            text = _path_text((path, field.name))
+            self._report("thrift-type", f"{text} is {value}, which does not fit into {bits} bits")
             value = (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
-        if kind == "enum" and value not in _enum_values(field.refers or ""):
+        if field.values is not None and value not in field.values:
             check = "writer-converted" if (field.refers, value) == _LEGACY_NULL_TYPE else "thrift-enum"
-            self._report(check, f"{path} is {value}, which is not a value of {field.refers}")
+            text = _path_text((path, field.name))
+            self._report(check, f"{text} is {value}, which is not a value of {field.refers}")
         return value
 
-    def _list(self, field: IdlField, path: str) -> list[Any]:
+    def _int8(self, field: _Field, path: _Path) -> int:
+        number: int = struct.unpack("<b", self._take(1))[0]
+        return number
+
+    def _double(self, field: _Field, path: _Path) -> float:
+        number: float = struct.unpack("<d", self._take(8))[0]
+        return number
+
+    def _bool(self, field: _Field, path: _Path) -> bool:
+        return self._byte() == _TRUE
+
+    def _string(self, field: _Field, path: _Path) -> str:
+        return str(self._take(self._varint()), "utf-8", "surrogateescape")
+
+    def _binary(self, field: _Field, path: _Path) -> bytes:
+        return self._take(self._varint())
+
+    def _list(self, field: _Field, path: _Path) -> list[Any]:
         head = self._byte()
         count = head >> 4 if head >> 4 < 15 else self._varint()
         if count > len(self._data) - self.pos:
             raise ThriftDecodeError(
                 f"a list of {count:,} items at byte {self.pos:,} does not fit into the rest of the struct"
             )
-        element = field.element or ""
-        if head & 15 not in _WIRE[element]:
+        element, kind = field.item, head & 15
+        assert element is not None
+        if kind not in element.wire:
             if count:
-                self._report("thrift-type", f"{path} is not stored as a list of type {element}")
+                text = _path_text((path, field.name))
+                self._report("thrift-type", f"{text} is not stored as a list of type {element.kind}")
             for _ in range(count):
-                self._skip(head & 15, 0, in_list=True)
+                self._skip(kind, 0, in_list=True)
             return []
-        if element != "struct":
-            return [self._value(element, field, path) for _ in range(count)]
-        return [self.struct(field.refers or "", f"{path}[{number}]") for number in range(count)]
+        if element.kind != "struct":
+            return [element.read(self, element, path) for _ in range(count)]
+        place = path, field.name
+        return [self.struct(field.refers, (place, number)) for number in range(count)]
 
     def _skip(self, kind: int, depth: int, in_list: bool = False) -> None:
         """Skip a value; a bool takes a byte only in a list, elsewhere it is in the field header."""
@@ -215,3 +273,18 @@ class _CompactReader:
         for _ in range(count):
             for kind in kinds:
                 self._skip(kind, depth + 1, in_list=True)
+
+
+_READERS: dict[str, Callable[[_CompactReader, _Field, _Path], Any]] = {
+    "bool": _CompactReader._bool,
+    "i8": _CompactReader._int8,
+    "i16": _CompactReader._number,
+    "i32": _CompactReader._number,
+    "i64": _CompactReader._number,
+    "enum": _CompactReader._number,
+    "double": _CompactReader._double,
+    "binary": _CompactReader._binary,
+    "string": _CompactReader._string,
+    "struct": _CompactReader._nested,
+    "list": _CompactReader._list,
+}
