@@ -38,6 +38,8 @@ _FEW = 16  # column chunks whose indexes are located, loaded or cached at once
 _FEW_RANGES = 8  # row ranges of a row group whose pages are found by their headers
 _FEW_PAGES = 4  # whose headers are read to leave out a dictionary page
 _LARGE_DICTIONARY = 64 << 10
+# Of reads of more column chunks than this, those of fewer bytes are read whole: an index takes longer, and 3 KiB.
+_MANY_CHUNKS, _MIN_CHUNK_BYTES = 4096, 4096
 _ordinal_of, _rows_of = attrgetter("ordinal"), attrgetter("rows")
 
 
@@ -57,6 +59,7 @@ class ReadPlanner:
         self._leaves = leaves
         self._tables = tables
         self._position_of = dict(zip(map(leaf_ordinal, leaves), range(len(leaves)), strict=True))
+        self._min_chunk_bytes = _MIN_CHUNK_BYTES if tables.num_chunks > _MANY_CHUNKS else 0
         self._index_locations = IndexLocations.for_file(file)
 
     @cached_property
@@ -91,7 +94,8 @@ class ReadPlanner:
         for group in plan.groups.values():
             if 0 < group.rows.count < group.num_rows:
                 for position in positions:
-                    if not group.chunks[position].is_indexed:
+                    chunk = group.chunks[position]
+                    if not chunk.is_indexed and chunk.end - chunk.start >= self._min_chunk_bytes:
                         partly.append(group)
                         break
         if partly:
@@ -104,7 +108,8 @@ class ReadPlanner:
         for group in groups:
             for leaf in leaves:
                 position = self._position_of[leaf.index]
-                if not group.chunks[position].is_indexed:
+                chunk = group.chunks[position]
+                if not chunk.is_indexed and chunk.end - chunk.start >= self._min_chunk_bytes:
                     pages = entry.get((PAGES, group.ordinal, leaf.index))
                     if pages is None:
                         missing.append((group, position, leaf.index))
@@ -270,7 +275,12 @@ class ReadPlanner:
         self, plan: PlanBuilder, row_groups: Sequence[int], filter_columns: Sequence[Leaf]
     ) -> list[int]:
         """Load the page indexes; return the row groups with page statistics of any filter column."""
-        chunks = [(group, leaf.index) for group in row_groups for leaf in filter_columns]
+        chunks = []
+        for group in row_groups:
+            for leaf in filter_columns:
+                chunk = plan.groups[group].chunks[self._position_of[leaf.index]]
+                if chunk.end - chunk.start >= self._min_chunk_bytes:
+                    chunks.append((group, leaf.index))
         indexed = self._indexes.chunks_with_index(COLUMN_INDEX, chunks)
         useful = list(dict.fromkeys(group for group, _ in indexed))
         # If requests are slow, or chunks few, the offset indexes of all columns are loaded at once.

@@ -11,10 +11,11 @@ import numpy as np
 from numparq.column.buffers import DecodedColumn
 from numparq.column.jobs.schedule import decode_columns
 from numparq.column.nested.levels import NestedLeaf
+from numparq.column.read import row_selection
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.output import ReplaceableMemory
-from numparq.column.read.row_selection import SLICE_GROUP, RowSlices
+from numparq.column.read.row_selection import SLICE_GROUP, SLICE_START, SLICE_STOP, RowSlices
 from numparq.column.scratch import ThreadScratch
 from numparq.errors import ParquetError, error_context
 from numparq.format.open_file import OpenFile
@@ -217,10 +218,8 @@ class FileReader:
             from numparq.scan.select_rows import RowSelectionBuilder
 
             builder = RowSelectionBuilder(self.file, self.chunk_tables, self._all_leaves, self.output_types, predicate)
-            rows = []
-            for part in slices:
-                if part.start < part.stop:
-                    rows.append(part)
+            rows = slices.table
+            rows = rows[rows[:, SLICE_START] < rows[:, SLICE_STOP]]
             selections = builder.select(rows, self.context, self._prefetcher, limit)
             self.selections = (
                 RowSlices.of_selections(selections) if selections else RowSlices.single(slices.row_groups[0], 0, 0)
@@ -242,7 +241,11 @@ class FileReader:
             # The policy's scheduler and chunk tables are of one kind.
             scheduler = self.policy.scheduler(self.context, self.chunk_tables, self.leaves, memory)  # type: ignore[arg-type]
             prefetcher = self._prefetcher
-            rounds = self._prefetched_rounds(prefetcher, slices) if prefetcher else partial(iter, [slices])
+            rounds: Callable[[], Iterable[RowSlices]] = partial(iter, [slices])
+            if prefetcher is not None:
+                rounds = self._prefetched_rounds(prefetcher, slices)
+            elif len(slices.table) > row_selection.WAVE:
+                rounds = slices.waves
             columns = decode_columns(scheduler, memory, rounds, positions)
             for at, column in columns.items():
                 leaf = self.leaves[at]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from itertools import compress
+from itertools import starmap
 from operator import attrgetter
 
 import numpy as np
 
+from numparq.column.read import row_selection
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
-from numparq.column.read.row_selection import RowSelection, RowSlice
+from numparq.column.read.row_selection import SLICE_GROUP, RowSelection, RowSlice
 from numparq.expr.expression import Constant, Expression
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
@@ -30,7 +31,11 @@ __all__ = ["RowSelectionBuilder"]
 
 _TRUE = Constant(True)
 _NO_ROWS = RowRanges()
-_row_group_of = attrgetter("row_group")
+_num_rows_of = attrgetter("rows.count")
+
+
+# The last are the bound predicate, and the row groups whose rows all match it.
+_Filtering = tuple[ReadContext, ScanPrefetcher | None, ScanPredicate, Expression | None, set[int]]
 
 
 class RowSelectionBuilder:
@@ -65,30 +70,53 @@ class RowSelectionBuilder:
 
     def select(
         self,
-        slices: Sequence[RowSlice],
+        table: np.ndarray,
         context: ReadContext,
         prefetcher: ScanPrefetcher | None,
         limit: int | None = None,
     ) -> list[RowSelection]:
-        """Return row selections in the order of `slices`: pruned, filtered, and at most `limit` rows.
+        """Return row selections in the order of the `table` of slices: pruned, filtered, and at most `limit` rows.
 
-        A row group may appear in `slices` more than once. `prefetcher` fetches the pages of a remote file.
+        A row group may appear more than once. `prefetcher` fetches the pages of a remote file.
         """
         planner, predicate = self._planner, self._predicate
         if predicate is None:
+            slices = [*starmap(RowSlice, table.tolist())]
             plan = planner.plan_rows(_row_ranges(slices))
             planner.locate_pages(plan, self._leaves)
-            return _to_selections(plan, slices, {}, limit)
-        bound, is_static, fully_matched = predicate.current(), not predicate.has_runtime_filters, set[int]()
+            return _to_selections(plan, slices, {}, limit, 0)
+        bound, fully_matched = predicate.current(), set[int]()
         if bound is not None:  # plan only row groups that statistics do not prune
-            row_groups = [*dict.fromkeys(map(_row_group_of, slices))]
+            of_slices = table[:, SLICE_GROUP].tolist()
+            row_groups = [*dict.fromkeys(of_slices)]
             candidates, fully_matched = planner.match_row_groups(row_groups, bound)
             if len(candidates) < len(row_groups):
-                slices = [*compress(slices, map({*candidates}.__contains__, map(_row_group_of, slices)))]
+                table = table[np.fromiter(map({*candidates}.__contains__, of_slices), np.bool_, len(table))]
+        filtering = context, prefetcher, predicate, bound, fully_matched
+        selections: list[RowSelection] = []
+        step, out = row_selection.WAVE if prefetcher is None else max(len(table), 1), 0
+        for first in range(0, len(table), step):
+            wave = [*starmap(RowSlice, table[first : first + step].tolist())]
+            selections += self._filter(wave, filtering, limit, out)
+            out = selections[-1].out + selections[-1].num_rows if selections else 0
+            if limit is not None and out >= limit:
+                break
+        return selections
+
+    def _filter(
+        self,
+        slices: Sequence[RowSlice],
+        filtering: _Filtering,
+        limit: int | None,
+        out: int,
+    ) -> list[RowSelection]:
+        """Prune by indexes and filter; return selections after `out` rows of others, at most `limit` with those."""
+        context, prefetcher, predicate, bound, fully_matched = filtering
+        planner, is_static = self._planner, not predicate.has_runtime_filters
         plan = planner.plan_rows(_row_ranges(slices))
         if bound is not None:
             planner.prune_by_indexes(plan, bound, fully_matched)
-        groups = plan.left
+        groups = [*filter(_num_rows_of, plan.groups.values())]
         if prefetcher is not None:
             self._prefetch(groups, prefetcher, predicate.leaves, fully_matched)
         planner.read_encodings(plan, predicate.leaves)
@@ -101,14 +129,14 @@ class RowSelectionBuilder:
             return group, _TRUE if latest is None or group.ordinal in fully_matched else latest
 
         row_filter = RowFilter(context, self._tables, self._leaves, self._projected_types)
-        filtered = row_filter.filter_row_groups(groups, narrow, prefetcher, limit)
+        filtered = row_filter.filter_row_groups(groups, narrow, prefetcher, None if limit is None else limit - out)
         for group in groups:
             rows = filtered[group.ordinal].rows if group.ordinal in filtered else _NO_ROWS
             plan.groups[group.ordinal] = RowGroupPlan(group.ordinal, group.num_rows, rows, group.chunks)
         projected = self._leaves[: len(self._projected_types)]
         planner.locate_pages(plan, projected)
         planner.read_encodings(plan, projected)
-        return _to_selections(plan, slices, filtered, limit)
+        return _to_selections(plan, slices, filtered, limit, out)
 
     def _prefetch(
         self,
@@ -154,11 +182,10 @@ def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
 
 
 def _to_selections(
-    plan: PlanBuilder, slices: Sequence[RowSlice], filtered: Mapping[int, FilteredRows], limit: int | None
+    plan: PlanBuilder, slices: Sequence[RowSlice], filtered: Mapping[int, FilteredRows], limit: int | None, out: int
 ) -> list[RowSelection]:
-    """Return the remaining rows in the order of the slices, at most `limit`."""
+    """Return the remaining rows in the order of the slices, after `out` rows before them; at most `limit` with them."""
     selections: list[RowSelection] = []
-    out = 0
     for part in slices:
         group = plan.groups[part.row_group]
         if not group.rows.count:

@@ -37,7 +37,7 @@ __all__ = ["CachedBinary", "CachedFixed", "CachedSink"]
 _MAX_EXACT = 1 << 53  # of integers in float64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CachedFixed:
     """Values of a fixed size, as they are stored.
 
@@ -94,7 +94,7 @@ def _cast(values: np.ndarray, target: OutputType, is_null: np.ndarray | None) ->
     return values.astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CachedBinary:
     """Values of BYTE_ARRAY, or codes of them; a row each."""
 

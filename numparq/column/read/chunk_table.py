@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -88,7 +88,10 @@ class ChunkTables:
         self._cache = BoundedCache(MAX_CACHED_TABLES)
         self._string_bytes: dict[int, np.ndarray] = {}
         self._row_groups = list(dict.fromkeys(row_groups))
-        self._position = {group: row for row, group in enumerate(self._row_groups)}
+        self._position: Mapping[int, int] | range = range(len(self._row_groups))
+        if self._row_groups != [*self._position]:  # else a table of a million row groups
+            self._position = dict(zip(self._row_groups, self._position, strict=True))
+        self.num_chunks = len(self._row_groups) * len(leaves)
         self._faults = page_quirks(footer.created_by)
         self._num_rows = footer.row_group_num_rows[self._row_groups]
         self._metadata = self._read_metadata(footer)

@@ -46,7 +46,7 @@ class RowSlice:
         return np.arange(self.start, self.stop)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RowSelection:
     """Selected rows of one row group, and their first output row.
 
@@ -102,6 +102,10 @@ class RowSelection:
                 rows = self.row_ranges.select(RowRanges([(first, last)]))
                 parts.append(RowSelection(self.row_group, rows, self.out + first, last - first, self.chunk_pages))
         return parts
+
+
+# Row groups that are planned, filtered and decoded together: each takes some KiB until it is.
+WAVE = 16 << 10
 
 
 class RowSlices(Sequence[RowSlice]):
@@ -162,6 +166,11 @@ class RowSlices(Sequence[RowSlice]):
         if self.selections is None:
             return RowSlices(self.table + np.array([0, 0, 0, rows]))
         return RowSlices.of_selections([replace(part, out=part.out + rows) for part in self.selections])
+
+    def waves(self) -> Iterator[RowSlices]:
+        """Yield them in parts of at most WAVE row groups."""
+        for first in range(0, len(self.table), WAVE):
+            yield self[first : first + WAVE]
 
     def __len__(self) -> int:
         return len(self.table)

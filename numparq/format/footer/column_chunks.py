@@ -35,6 +35,7 @@ CHUNK_FLAGS = {
 }
 
 _ALL_BITS = -1
+_MANY = 1 << 16
 _CHUNK_BYTES = 640  # of a decoded chunk, with its place in tables, statistics and index locations
 
 
@@ -81,7 +82,7 @@ class ColumnChunks:
         return found
 
     def read(self, row_groups: Any, columns: Any) -> np.ndarray:
-        """Return the records of chunks, int64 of shape (..., words), for ordinals that broadcast.
+        """Return the records of chunks, read-only int64 of shape (..., words), for ordinals that broadcast.
 
         A lock keeps other threads from looking up a chunk's words while the kernel decodes them.
         """
@@ -90,6 +91,8 @@ class ColumnChunks:
             unread = ordinals[~self._known[ordinals]]
             if len(unread):
                 self._read(unread)
+        if _MANY < ordinals.size == len(self._words) and (ordinals.reshape(-1) == np.arange(ordinals.size)).all():
+            return self._words.reshape(*ordinals.shape, -1)  # a copy would be as large as the table
         words: np.ndarray = self._words[ordinals]
         return words
 
