@@ -58,9 +58,7 @@ def select_columns(schema: Schema, columns: Columns, always: Sequence[str] = ())
     """
     if columns is None:
         return [
-            _top_level_column(schema, position)
-            for position in range(len(schema.columns))
-            if schema.has_leaves(position)
+            _top_level_column(schema, position) for position in range(schema.num_columns) if schema.has_leaves(position)
         ]
     found = merge_parts(select_column(schema, name) for name in check_names(columns))
     return found + index_columns(schema, always, found)
@@ -170,7 +168,7 @@ def _top_level_column(schema: Schema, position: int) -> Leaf | NestedProjection:
         return leaf
     from .nested.nested_type import resolve_nested_type  # lazy: most files have nothing nested
 
-    name = schema.columns[position]
+    name = schema.column_name(position)
     with error_context(column=name):
         shape = resolve_nested_type(schema, position)
     return NestedProjection(name, position, shape, shape)

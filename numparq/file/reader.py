@@ -174,7 +174,7 @@ class ParquetFile(ReadableTable, OpenFile):
 
     def __repr__(self) -> str:
         return (
-            f"<numparq.ParquetFile {self.source.name!r}: {self.num_rows} rows, {len(self.schema.columns)} columns, "
+            f"<numparq.ParquetFile {self.source.name!r}: {self.num_rows} rows, {self.schema.num_columns} columns, "
             f"{self.num_row_groups} row groups>"
         )
 

@@ -188,7 +188,7 @@ class OpenFile(Reopenable):
         return self.footer.cache.get_or_make("ARROW:schema", self._arrow_schema)
 
     def _arrow_schema(self) -> ArrowSchema:
-        keys, count = self.footer.key_value_metadata, len(self.schema.columns)
+        keys, count = self.footer.key_value_metadata, self.schema.num_columns
         if keys.sizes().get("ARROW:schema", 0) > _MAX_CACHED_VALUE_BYTES:
             return ArrowSchema(keys.view("ARROW:schema"), count)
         return _parse_cached(ArrowSchema, keys.get("ARROW:schema"), count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
@@ -13,6 +13,7 @@ import numpy as np
 from numparq.errors import InvalidFileError
 from numparq.util.bounded_cache import BoundedCache
 
+from .column_names import column_positions, read_names
 from .footer.file_metadata import Footer, SchemaElements
 from .key_values.spark import TODAYS_CALENDAR, SparkCalendar
 from .legacy_calendar import Rebase
@@ -24,8 +25,8 @@ __all__ = ["OPTIONAL", "REPEATED", "REQUIRED", "Leaf", "Schema", "footer_schema"
 REQUIRED, OPTIONAL, REPEATED = range(3)
 REPETITION_NAMES = ("required", "optional", "repeated")
 MAX_SCHEMA_DEPTH = 255
-_LEAF_BYTES = 768
 _MAX_CACHED = 64
+_LEAF_BYTES, _NAME_BYTES = 768, 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,8 @@ class Schema:
 
     Attributes
     ----------
-    columns : list of str
-        Names of the top-level columns.
+    num_columns : int
+        Number of top-level columns.
     num_leaves : int
         Number of leaf columns.
     calendar : SparkCalendar
@@ -163,7 +164,7 @@ class Schema:
         self.num_leaves = footer.num_leaves
         self._top = self._top_level()
         self._first_leaf = np.cumsum(footer.is_leaf) - footer.is_leaf  # number of leaf columns before each element
-        self.columns = self._names(self._top)
+        self.num_columns = len(self._top)
         self._flat_leaves: dict[int, Leaf | None] = {}
         self._leaves: dict[int, Leaf] = {}
         self.cache = BoundedCache(_MAX_CACHED)
@@ -203,22 +204,20 @@ class Schema:
 
     def _names(self, elements: np.ndarray) -> list[str]:
         """Return the names of schema elements."""
-        if not len(elements):
-            return []
-        starts, lengths = self._records[elements, self._name], self._records[elements, self._name + 1]
-        first, end = int(starts.min()), int((starts + lengths).max())
-        if end - first > 1 << 24:  # only in hostile files
-            return [self._footer.text(*place) for place in zip(starts.tolist(), lengths.tolist(), strict=True)]
-        text = self._footer.binary(first, end - first)
-        places = zip((starts - first).tolist(), (starts + lengths - first).tolist(), strict=True)
-        return [text[start:end].decode("utf-8", "surrogateescape") for start, end in places]
+        return read_names(self._footer, self._records[elements, self._name], self._records[elements, self._name + 1])
 
     @property
     def num_bytes(self) -> int:
-        """Estimate of the bytes in memory of the leaf columns so far, with their pandas metadata and Arrow types."""
-        return _LEAF_BYTES * (len(self._flat_leaves) + len(self._leaves))
+        """Estimate of the bytes in memory of names and leaf columns so far, with pandas metadata and Arrow types."""
+        names = _NAME_BYTES * self.num_columns if "columns" in self.__dict__ else 0
+        return names + _LEAF_BYTES * (len(self._flat_leaves) + len(self._leaves))
 
     # --- columns ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the top-level columns."""
+        return self._names(self._top)
 
     @property
     def names(self) -> list[str]:
@@ -226,10 +225,10 @@ class Schema:
         return self.columns
 
     @cached_property
-    def positions(self) -> dict[str, int]:
+    def positions(self) -> Mapping[str, int]:
         """Position of each top-level column by name; the first of equal names counts."""
-        count = len(self.columns)
-        return dict(zip(reversed(self.columns), range(count - 1, -1, -1), strict=True))
+        places = self._records[self._top, self._name : self._name + 2]
+        return column_positions(self._footer.content, places, lambda: self.columns)
 
     def column_leaves(self, position: int) -> range:
         """Return the ordinals of a top-level column's leaf columns."""
@@ -253,7 +252,11 @@ class Schema:
         if record[self._repetition] == REPEATED:
             return None
         optional = int(record[self._repetition] == OPTIONAL)
-        return self._leaf(element, record, position, (self.columns[position],), (optional, 0))
+        return self._leaf(element, record, position, (self.column_name(position),), (optional, 0))
+
+    def column_name(self, position: int) -> str:
+        """Return the name of a top-level column."""
+        return self.columns[position] if "columns" in self.__dict__ else self._names(self._top[position, None])[0]
 
     def column_element(self, position: int) -> int:
         """Return the schema element of a top-level column."""
@@ -365,7 +368,7 @@ class Schema:
         return shared_schema, (self._footer, self.calendar)
 
     def __repr__(self) -> str:
-        return f"<Schema of {len(self.columns)} columns>\n{self}"
+        return f"<Schema of {self.num_columns} columns>\n{self}"
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,7 @@ __all__ = ["ByteBudgetCache", "CacheInfo", "CachedFile", "cache_info", "file_cac
 
 _DEFAULT_BYTES = 64 << 20
 _ENTRY_BYTES = 1 << 10  # an entry without values
+_FOOTER_SHARE = 4  # the footer of the last file may take so many budgets by itself: 256 MiB hold 200,000 columns
 _DICTIONARY_SHARE = 4  # dictionaries take at most one in so many bytes of the budget in an entry, twice as much in all
 
 
@@ -23,7 +24,7 @@ class CacheInfo(NamedTuple):
     Attributes
     ----------
     num_bytes, max_bytes : int
-        Bytes that it holds, and may hold.
+        Bytes that it holds, and may hold besides the footer of the file opened last.
     num_files : int
         Files that it holds something of.
     hits, misses : int
@@ -43,19 +44,24 @@ class CachedFile(dict[Hashable, Any]):
     Threads may share it: two that miss the same key both make its value.
     """
 
-    __slots__ = ("cache", "dictionary_bytes", "key", "num_bytes")
+    __slots__ = ("cache", "dictionary_bytes", "footer_bytes", "key", "num_bytes")
 
     def __init__(self, cache: ByteBudgetCache | None = None, key: Hashable = None) -> None:
         super().__init__()
         self.cache = cache  # None: outside of the cache, or evicted
         self.key = key
-        self.num_bytes = self.dictionary_bytes = 0
+        self.num_bytes = self.dictionary_bytes = self.footer_bytes = 0
 
     def put(self, values: Mapping[Any, Any], num_bytes: int) -> None:
         """Add values that take `num_bytes` together."""
         self.update(values)
         if self.cache is not None:
             self.cache.charge(self, num_bytes)
+
+    def put_footer(self, key: Hashable, footer: object, num_bytes: int) -> None:
+        """Add the footer, or count anew what it takes."""
+        added, self.footer_bytes = num_bytes - self.footer_bytes, num_bytes
+        self.put({key: footer}, added)
 
     def put_dictionary(self, key: Hashable, value: object, num_bytes: int) -> None:
         """Add a decoded dictionary, unless it is there, or those of this file take too much."""
@@ -71,7 +77,9 @@ class CachedFile(dict[Hashable, Any]):
 class ByteBudgetCache:
     """Entries of files, at most `max_bytes` together; the least recently opened files are evicted first.
 
-    Whoever holds an evicted entry goes on with it. A file that exceeds the budget by itself is not cached.
+    Whoever holds an evicted entry goes on with it. A file that exceeds the budget by itself is not cached. The footer
+    of the file opened last does not count unless it takes more than _FOOTER_SHARE budgets: its reader had that memory,
+    and to read it again takes longer than any query.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -84,6 +92,9 @@ class ByteBudgetCache:
         """Return the entry of a file, an empty one if it has none."""
         with self._lock:
             found = self._entries.get(key)
+            last = next(reversed(self._entries.values()), None)
+            if last is not None and last is not found and last.num_bytes > self.max_bytes:
+                self._entries.move_to_end(last.key, last=False)  # evict it first: its footer counts from now on
             if found is not None:
                 self._hits += 1
                 self._entries.move_to_end(key)
@@ -102,14 +113,21 @@ class ByteBudgetCache:
             entry.dictionary_bytes += dictionary_bytes
             self._num_bytes += num_bytes
             self._dictionary_bytes += dictionary_bytes
-            if entry.num_bytes > self.max_bytes:  # evict it alone
+            is_last = entry is next(reversed(self._entries.values()))
+            if entry.num_bytes - is_last * self._uncounted_bytes() > self.max_bytes:  # evict it alone
                 self._entries.move_to_end(entry.key, last=False)
             most = 2 * self.max_bytes // _DICTIONARY_SHARE
-            while self._num_bytes > self.max_bytes or self._dictionary_bytes > most:
+            while self._num_bytes - self._uncounted_bytes() > self.max_bytes or self._dictionary_bytes > most:
                 _, evicted = self._entries.popitem(last=False)
                 evicted.cache = None
                 self._num_bytes -= evicted.num_bytes
                 self._dictionary_bytes -= evicted.dictionary_bytes
+
+    def _uncounted_bytes(self) -> int:
+        """Return the bytes of the footer of the file opened last, unless it is too large."""
+        last = next(reversed(self._entries.values()), None)
+        footer_bytes = 0 if last is None else last.footer_bytes
+        return footer_bytes if footer_bytes <= _FOOTER_SHARE * self.max_bytes else 0
 
     def info(self) -> CacheInfo:
         """Return the state of the cache."""
@@ -131,7 +149,8 @@ def file_cache() -> ByteBudgetCache:
 def cache_info() -> CacheInfo:
     """Return the state of the cache that holds large footers, page indexes and dictionaries between reads.
 
-    Its budget is 64 MiB, or the bytes in the environment variable ``NUMPARQ_CACHE_BYTES``.
+    Its budget is 64 MiB, or the bytes in the environment variable ``NUMPARQ_CACHE_BYTES``. The footer of the file
+    opened last is held beyond it, up to four times the budget.
 
     Returns
     -------

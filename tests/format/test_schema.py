@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import numparq
 from numparq import ParquetFile
 from numparq.errors import InvalidFileError
+from numparq.format import column_names
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.logical_type import LogicalType
 from numparq.format.schema import MAX_SCHEMA_DEPTH, Schema
@@ -24,7 +27,7 @@ def schema_of(elements: list[Any]) -> Schema:
     """Return the schema of SchemaElements, in a file without row groups."""
     thing = IDL.FileMetaData(version=1, schema=elements, num_rows=0, row_groups=[])
     encoded = oracle.encode_struct(oracle.fields_of(thing))
-    return Schema(Footer(np.frombuffer(encoded, np.uint8), len(encoded)))
+    return Schema(Footer(np.frombuffer(encoded, np.uint8), len(encoded)).schema_elements)
 
 
 def group(name: str, num_children: int, repetition: int | None = 1, **more: Any) -> Any:
@@ -295,3 +298,41 @@ def test_logical_types(fields, expected, text):
     schema = schema_of([ROOT, value("a", **fields)])
     assert schema.leaf(0).logical == expected
     assert str(schema) == f"schema {{\n  optional int64 a{text};\n}}"
+
+
+# --- many columns -----------------------------------------------------------------------------------------------------
+
+NAMES = ["a", "ab", "ba", "x.y", "", "a", "ü", "ÿ", "bb", "x.y", "A", "c"]
+
+
+@pytest.mark.parametrize("most_sought", [0, 3, 1000])
+def test_names_of_many_columns_are_found_without_decoding_them(monkeypatch, most_sought):
+    elements = [group("root", len(NAMES), None)]
+    elements += [value(name) for name in NAMES]
+    few = schema_of(elements)
+    expected = few.positions
+    assert type(expected) is dict
+    monkeypatch.setattr(column_names, "MAX_DECODED", 4)
+    monkeypatch.setattr(column_names, "_MAX_SOUGHT", most_sought)
+    many = schema_of(elements)
+    unknown = ["b", "xy", "aa", "\ud800", "\udcc3\udcbc", "ab ", 3, None, ("a",)]
+    for name in [*few.columns, *unknown, *few.columns]:
+        assert many.positions.get(name) == expected.get(name), name
+        assert (name in many.positions) == (name in expected)
+    assert ("columns" in many.__dict__) == (most_sought < 1000)
+    assert [many.column_name(place) for place in range(many.num_columns)] == few.columns
+    assert many.columns == few.columns
+    assert dict(many.positions) == expected
+
+
+def test_three_of_many_columns_are_read_without_decoding_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(column_names, "MAX_DECODED", 4)
+    path = tmp_path / "wide.parquet"
+    frame = pd.DataFrame({f"c{number}": [number, number + 1] for number in range(40)} | {"x.y": ["p", "q"]})
+    numparq.to_parquet(frame, path)
+    with ParquetFile(path) as file:
+        pd.testing.assert_frame_equal(file.read(["c7", "x.y", "c39"]), frame[["c7", "x.y", "c39"]])
+        assert "columns" not in file.schema.__dict__
+        with pytest.raises(numparq.SchemaError, match="c40"):
+            file.read(["c40"])
+        pd.testing.assert_frame_equal(file.read(), frame)

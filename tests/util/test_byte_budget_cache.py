@@ -66,6 +66,36 @@ def test_large_file_is_not_cached_but_usable_and_evicts_no_other():
     assert ByteBudgetCache(0).entry("any") == {}
 
 
+def test_footer_of_the_last_file_may_exceed_the_budget():
+    cache = ByteBudgetCache(BUDGET)
+    small, other = cache.entry("small"), cache.entry("other")
+    small.put({"pages": 1}, 1000)
+    for _ in range(3):
+        cache.entry("wide").put_footer("footer", "columns", 4 * BUDGET)
+    wide = cache.entry("wide")
+    wide.put({"pages": 1}, BUDGET // 2)
+    assert (cache.info().hits, cache.info().misses) == (3, 3)
+    assert wide == {"footer": "columns", "pages": 1}
+    assert cache.info().num_bytes == sum(entry.num_bytes for entry in (other, small, wide))
+    assert 4.5 * BUDGET < wide.num_bytes < 5 * BUDGET
+    small.put({"more": 2}, 1000)  # of a file that is still open
+    other.put({"pages": 3}, BUDGET + 1)
+    assert [entry.cache is None for entry in (other, small, wide)] == [True, False, False]
+    cache.entry("next").put_footer("footer", "columns", 10)
+    assert wide.cache is None
+    assert cache.info()[:3] == (small.num_bytes + byte_budget_cache._ENTRY_BYTES + 10, BUDGET, 2)
+
+
+def test_footers_of_more_than_four_budgets_and_pages_of_more_than_one_are_not_kept():
+    cache = ByteBudgetCache(BUDGET)
+    for footer_bytes, page_bytes in ((4 * BUDGET + 1, 0), (4 * BUDGET, BUDGET)):
+        entry = cache.entry(footer_bytes)
+        entry.put_footer("footer", "columns", footer_bytes)
+        entry.put({"pages": 1}, page_bytes)
+        assert entry.cache is None
+        assert cache.info().num_files == 0
+
+
 def test_entry_outside_of_the_cache_counts_nothing():
     entry = CachedFile()
     entry.put({"pages": 1}, BUDGET)

@@ -23,7 +23,7 @@ _MOST_SHARED = 64
 
 _MAX_ROWS = 1 << 48
 _END_BYTES = (64 << 10) - 8  # of FileMetaData, read with the end of the file
-_ELEMENT_BYTES = 160  # of a schema element: its name, and its place among the columns
+_ELEMENT_BYTES = 40  # of a schema element: its bytes, and its place among the columns
 # (largest footer in bytes, number cached); a parsed footer takes ten times its bytes. A dataset that is read in turn
 # needs all its footers in the cache: with fewer, the LRU has always dropped the next one. Larger footers of local files
 # are in the cache of files (`read_footer`).
@@ -53,6 +53,8 @@ class SchemaElements:
         Mask of the elements with a physical type and no children.
     num_leaves : int
         Number of leaf columns.
+    content : bytes
+        The footer's bytes up to the last string of the schema.
     is_cached : bool
         Whether the instance is cached and shared by all footers with the same schema.
     """
@@ -61,14 +63,14 @@ class SchemaElements:
         self.schema_records = records
         self.schema_layout: RecordLayout = layout.record_layout("schema")
         self.is_cached = is_shared
-        self._content = content
+        self.content = content
         has_type = records[:, 0] & layout.bit("schema.type") != 0
         self.is_leaf = has_type & (records[:, layout.slot("schema.num_children")] <= 0)
         self.is_leaf[:1] = False  # the root
         self.num_leaves = int(np.count_nonzero(self.is_leaf))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickle_elements, (self.schema_records.tobytes(), self._content)
+        return _unpickle_elements, (self.schema_records.tobytes(), self.content)
 
     def text(self, position: int, length: int) -> str:
         """Return a string of the schema by its position in the footer; invalid UTF-8 becomes lone surrogates."""
@@ -76,7 +78,7 @@ class SchemaElements:
 
     def binary(self, position: int, length: int) -> bytes:
         """Return bytes of the schema by their position in the footer; none for position -1."""
-        return self._content[position : position + length] if position >= 0 else b""
+        return self.content[position : position + length] if position >= 0 else b""
 
 
 def shared_schema_elements(layout: ThriftLayout, records: np.ndarray, data: np.ndarray) -> SchemaElements:

@@ -51,11 +51,10 @@ def read_footer(source: Source) -> tuple[Footer, int]:
             return parse_footer(tail[len(tail) - length :], length), start
         identity = getattr(source, "file_identity", lambda: None)()
         entry = CachedFile() if identity is None else file_cache().entry((identity, digest_end(tail)))
-        footer, charged = entry.get(_FOOTER, (None, 0))
+        footer = entry.get(_FOOTER)
         if footer is None:
             footer = parse_footer(_long_footer(source, tail, start, length), length)
-        num_bytes = footer.num_bytes  # grows with what reads derive
-        entry.put({_FOOTER: (footer, num_bytes)}, num_bytes - charged)
+        entry.put_footer(_FOOTER, footer, footer.num_bytes)  # which grows with what reads derive
         return footer, start
     except InvalidFileError as error:
         error.message = f"the footer is damaged: {error.message}"

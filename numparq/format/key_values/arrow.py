@@ -16,6 +16,7 @@ from numparq.format.schema import Leaf
 from .flatbuffer import (
     ALIGNMENT,
     AppendedPosition,
+    Base64Bytes,
     FlatbufferError,
     FlatbufferTable,
     FlatbufferValue,
@@ -32,6 +33,7 @@ _TEXT_LIMIT = 1 << 16
 _FIELDS, _CHILDREN = 1, 5  # field numbers of a schema's fields and a field's children
 _DECODE_ERRORS = (FlatbufferError, ValueError, IndexError, struct.error)
 _MAX_KEYS = 64
+_MIN_LAZY_BYTES = 64 << 10
 
 # Members of Arrow's Type union by number; 0 is none.
 _TYPE_KINDS = (
@@ -208,8 +210,9 @@ class ArrowHint:
 
 def decode_schema_message(value: str | bytes | memoryview) -> FlatbufferTable:
     """Decode base64, IPC frame and message down to the schema table; FlatbufferError if any is invalid."""
+    data: bytes | Base64Bytes | None = _lazily_decoded(value)
     try:
-        data = binascii.a2b_base64(value)
+        data = data or binascii.a2b_base64(value)
     except binascii.Error as error:
         raise FlatbufferError(str(error)) from error
     # A frame is four 0xFF bytes (absent before Arrow 0.15), then the message length.
@@ -220,6 +223,16 @@ def decode_schema_message(value: str | bytes | memoryview) -> FlatbufferTable:
     if schema.int16(0) != 0:
         raise FlatbufferError("the schema is big-endian")
     return schema
+
+
+def _lazily_decoded(value: str | bytes | memoryview) -> Base64Bytes | None:
+    """Return a large value to be decoded in parts; None if it has other characters between, by the frame's length."""
+    if isinstance(value, str) or len(value) < _MIN_LAZY_BYTES or len(value) % 4:
+        return None
+    data = Base64Bytes(memoryview(value))
+    frame = data[:8]
+    is_whole = frame[:4] == _MARKER and 8 + int.from_bytes(frame[4:], "little") == len(data)
+    return data if is_whole else None
 
 
 def _field_type(field: FlatbufferTable) -> ArrowType | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,10 +48,38 @@ class FlatbufferError(ValueError):
     """The bytes are not a valid Flatbuffer."""
 
 
-def _load(kind: struct.Struct, data: bytes, position: int) -> int:
+class Base64Bytes:
+    """Bytes in base64 without line breaks: only those read are decoded, until so many were that all are."""
+
+    _MOST_READS = 2048
+
+    def __init__(self, text: memoryview) -> None:
+        self._text = text
+        self._length = len(text) // 4 * 3 - bytes(text[-2:]).count(b"=")
+        self._reads = 0
+        self._decoded: bytes | None = None
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __bytes__(self) -> bytes:
+        if self._decoded is None:
+            self._decoded = binascii.a2b_base64(self._text)
+        return self._decoded
+
+    def __getitem__(self, item: slice) -> bytes:
+        self._reads += 1
+        if self._decoded is not None or self._reads > self._MOST_READS:
+            return bytes(self)[item]
+        start, stop, _ = item.indices(self._length)
+        first = start // 3
+        return binascii.a2b_base64(self._text[4 * first : -(-stop // 3) * 4])[start - 3 * first : stop - 3 * first]
+
+
+def _load(kind: struct.Struct, data: bytes | Base64Bytes, position: int) -> int:
     if position < 0 or position + kind.size > len(data):
         raise FlatbufferError("a Flatbuffer refers to bytes outside of it")
-    number: int = kind.unpack_from(data, position)[0]
+    number: int = kind.unpack(data[position : position + kind.size])[0]
     return number
 
 
@@ -59,21 +88,21 @@ class FlatbufferTable:
 
     __slots__ = ("_data", "_num_fields", "_position", "_vtable")
 
-    def __init__(self, data: bytes, position: int) -> None:
+    def __init__(self, data: bytes | Base64Bytes, position: int) -> None:
         self._data = data
         self._position = position
         self._vtable = position - _load(_I32, data, position)
         self._num_fields = (_load(_U16, data, self._vtable) - 4) // 2
 
     @classmethod
-    def root(cls, data: bytes, start: int = 0) -> FlatbufferTable:
+    def root(cls, data: bytes | Base64Bytes, start: int = 0) -> FlatbufferTable:
         """Return the root table of the Flatbuffer that begins at `start`."""
         return cls(data, start + _load(_U32, data, start))
 
     @property
     def data(self) -> bytes:
         """The whole Flatbuffer."""
-        return self._data
+        return bytes(self._data)
 
     def _field(self, number: int) -> int:
         """Return the position of a field, or 0 if it is absent."""

@@ -150,7 +150,7 @@ def test_no_object_per_chunk():
     gc.collect()
     before = sys.getallocatedblocks()
     footer = opened(data)
-    schema = Schema(footer)
+    schema = Schema(footer.schema_elements)
     leaf = schema.flat_leaf(schema.positions["c77"])
     footer.chunks.read_table(range(20), [leaf.index])
     assert sys.getallocatedblocks() - before < 1500, "about one for each column's name, and not for 10,000 chunks"
@@ -230,7 +230,7 @@ def test_row_groups_must_match_the_schema():
 
 def parse_everything(data: bytes) -> None:
     footer = opened(data)
-    schema = Schema(footer)
+    schema = Schema(footer.schema_elements)
     str(schema)
     list(schema)
     footer.chunks.read_table(range(len(footer.row_group_num_rows)), range(footer.num_leaves))

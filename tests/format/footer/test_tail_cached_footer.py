@@ -80,7 +80,7 @@ def test_new_file_is_not_cached(tmp_path, parsed, monkeypatch):
 
 
 def test_what_reads_derive_from_a_footer_is_charged(tmp_path, parsed, monkeypatch):
-    """A footer that outgrows the budget with all its columns leaves the cache, alone."""
+    """A footer that outgrows the budget with all its columns leaves the cache, alone, for another file's."""
     write(tmp_path / "a")
     with numparq.ParquetFile(tmp_path / "a") as file:
         footer: Footer = file.footer
@@ -96,5 +96,9 @@ def test_what_reads_derive_from_a_footer_is_charged(tmp_path, parsed, monkeypatc
         file.read()
     with numparq.ParquetFile(tmp_path / "a") as file:
         assert file.footer.num_bytes > cache.max_bytes
-    assert cache.info().num_files == 1
+    assert cache.info().num_files == 2
+    assert cache.info().num_bytes > cache.max_bytes
+    cache.entry("other")
+    cache.entry("next")
+    assert cache.info().num_files == 2
     assert cache.info().num_bytes < 10_000

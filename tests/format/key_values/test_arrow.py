@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import random
 import struct
 
@@ -276,3 +277,30 @@ def test_flatbuffer_offsets_are_checked():
 def test_string_beyond_the_limit_is_ignored():
     schema = pa.schema([("a", pa.timestamp("s", "x" * 70_000))])
     assert schema_of(schema.serialize().to_pybytes(), 1).field_type(0) is None
+
+
+@pytest.mark.parametrize("change", ["none", "lines", "cut", "longer"])
+def test_few_fields_of_a_large_schema_are_decoded_alone(monkeypatch, change):
+    fields = [pa.field(f"column {number}", pa.duration("ms") if number % 3 else pa.int8()) for number in range(1000)]
+    plain = base64.b64encode(pa.schema(fields).serialize())
+    value = {
+        "none": plain,
+        "lines": b"\n".join(plain[at : at + 76] for at in range(0, len(plain), 76)),
+        "cut": plain[:-4000],
+        "longer": plain.rstrip(b"=") + b"AAAA" * 5,
+    }[change]
+    decoded = []
+    decode = binascii.a2b_base64
+    monkeypatch.setattr(binascii, "a2b_base64", lambda text: decoded.append(len(text)) or decode(text))
+    schema = ArrowSchema(memoryview(value), len(fields))
+    for place in (0, 1, 500, 999):
+        expected = ArrowType("duration", unit="ms") if place % 3 else ArrowType("int", bit_width=8, signed=True)
+        assert schema.field_type(place) == expected or change == "cut"
+    assert (max(decoded) < 100) == (change == "none")
+    if change == "none":  # in the end it is decoded at once
+        assert [schema.field_type(place).kind == "duration" for place in range(1000)] == [
+            n % 3 > 0 for n in range(1000)
+        ]
+        assert max(decoded) == len(value)
+        assert sum(decoded) < 1.5 * len(value)
+    assert ArrowSchema(memoryview(value), len(fields) + 1).field_type(0) is None
