@@ -167,14 +167,15 @@ def decode_binary(
 ) -> DecodeOutcome:
     """Decode the requested rows of a BYTE_ARRAY chunk, with initial room for few or `room` bytes.
 
-    Strings that are not in a dictionary are found where they are, too.
+    Strings of a chunk without a dictionary are found where they are, too.
     """
     table = page_table(chunk)
     outcomes = [
         _decode_binary(ChunkDecode(engine, chunk, table, request, 2 * seed + again), room) for again in range(2)
     ]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
-    if not np.isin(table[:, t.P_ENCODING], [enums.PLAIN_DICTIONARY, enums.RLE_DICTIONARY]).any():
+    has_dictionary = (table[:, t.P_TYPE] == enums.DICTIONARY_PAGE).any()
+    if not has_dictionary and not np.isin(table[:, t.P_ENCODING], [enums.PLAIN_DICTIONARY, enums.RLE_DICTIONARY]).any():
         for again in range(2):
             found = _find_strings(ChunkDecode(engine, chunk, table, request, 2 * seed + again))
             assert (found.status < 0) == (outcomes[0].status < 0)
@@ -193,8 +194,6 @@ def _find_strings(run: ChunkDecode) -> DecodeOutcome:
     for first, last, decompressed in run.parts():
         for number in range(first, last):
             page = run.pages[number]
-            if page[t.P_TYPE] == enums.DICTIONARY_PAGE:
-                continue
             status = run.engine.find_string_starts(
                 run.chunks,
                 run.pages.reshape(-1),
