@@ -197,7 +197,8 @@ def test_match_byte_ranges(data):
     wide = [*pairs, *singles[:3], *((edge, TOP) for edge in edges[:1])]
     ranges = union(data.draw(st.sampled_from([singles, pairs, wide]), "ranges"))
     some = st.sampled_from([edge for pair in ranges for edge in pair if edge is not TOP] or [b""])
-    near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS)
+    changed = st.tuples(some, st.integers(0, 12)).map(lambda edge: edge[0][: edge[1]] + b"f" + edge[0][edge[1] + 1 :])
+    near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS, changed)
     values = data.draw(st.lists(near, max_size=9), "values")
     rows = Rows(data, len(values))
     BytesMatcher(ranges).match(make_strings(data, values), rows.into)

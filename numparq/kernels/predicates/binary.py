@@ -179,9 +179,7 @@ def match_byte_ranges(
         order = 0
         if front:
             order = compare_words(big_endian_prefix(data, size, start, end) >> unused, head)
-            if order == 0 and end - start < front:
-                order = -1
-            elif order == 0 and shared > front:
+            if order == 0 and shared > front:
                 stop = min(end, start + shared)
                 order = compare_strings(
                     data, size, start + 8, stop, edges, edges_size, places[0] + 8, places[0] + shared

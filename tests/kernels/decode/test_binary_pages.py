@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numparq.kernels.status import BAD_DICTIONARY, BAD_LENGTH, NO_DICTIONARY, TRUNCATED, UNSUPPORTED_ENCODING
+from numparq.kernels.status import (
+    BAD_DICTIONARY,
+    BAD_LENGTH,
+    NO_DICTIONARY,
+    TRAILING_BYTES,
+    TRUNCATED,
+    UNSUPPORTED_ENCODING,
+)
 from support.kernels.binary_values import compare_strings
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_binary
@@ -95,6 +102,16 @@ def test_wrong_value_lengths_are_refused(engine):
             body = page.body[:place] + struct.pack("<I", lying) + page.body[place + 4 :]
             outcome = decode_binary(engine, Chunk(column, UNCOMPRESSED, [replace(page, body=body)]), request, 1, 0)
             assert outcome.status in (BAD_LENGTH, TRUNCATED)
+
+
+@engines
+def test_bytes_after_the_last_value_are_refused(engine):
+    rng = np.random.default_rng(0)
+    column = ColumnType(BYTE_ARRAY)
+    page = data_page(column, [b"abc"] * 9, PLAIN, UNCOMPRESSED, 1, rng)
+    longer = replace(page, body=page.body + b"\0", uncompressed=len(page.body) + 1)
+    outcome = decode_binary(engine, Chunk(column, UNCOMPRESSED, [longer]), DecodeRequest(stop=9))
+    assert outcome.status == TRAILING_BYTES
 
 
 @engines
