@@ -158,7 +158,7 @@ class MatchSink(PageSink):
     ) -> list[CachedFixed | BinaryArray | DictionaryArray]:
         """Match the rows of data pages; return the values of those that match."""
         kept: list[CachedFixed | BinaryArray | DictionaryArray] = []
-        cannot_match = self._dictionary is not None and not np.logical_or.reduce(self._entry_answers)
+        cannot_match = self._dictionary is not None and not np.logical_or.reduce(self._entry_answers.view(np.bool_))
         for run, have_codes in _runs_of_encodings(pages):
             if have_codes and cannot_match:
                 continue
@@ -189,7 +189,7 @@ class MatchSink(PageSink):
         decode_fixed(pages, FixedOutput(values, validity), self._dictionary, scratch)  # type: ignore[arg-type]
         some = CachedFixed(values[:size].view(dtype), validity[:count] if pages.chunks[0, C_NULL_COUNT] else None)
         self.match(FilterValues(some.values, some.validity), answers)
-        if self.keeps_values and np.logical_or.reduce(answers):
+        if self.keeps_values and np.logical_or.reduce(answers.view(np.bool_)):
             kept.append(some.take(ValueIndices.from_mask(answers)))
 
     def _match_codes(self, pages: Pages, answers: np.ndarray, kept: list[Any], scratch: Scratch) -> None:
@@ -204,7 +204,7 @@ class MatchSink(PageSink):
         decode_fixed(pages, FixedOutput(codes, NO_MASK), numbers, scratch)
         codes = codes[: 4 * count].view(np.int32)
         predicate_kernels.match_codes(codes, self._entry_answers, num_entries + 1, NO_MASK, 0, 1, 0, count, answers)
-        if self.keeps_values and np.logical_or.reduce(answers):
+        if self.keeps_values and np.logical_or.reduce(answers.view(np.bool_)):
             taken = take_array(codes, ValueIndices.from_mask(answers))
             taken[taken == num_entries] = -1
             kept.append(DictionaryArray(taken, entries))
@@ -242,7 +242,7 @@ class MatchSink(PageSink):
                     some = FilterValues(data, nulls, starts, True)
                     found = answers[row : row + count]
                     self.match(some, found)
-                    if self.keeps_values and np.logical_or.reduce(found):
+                    if self.keeps_values and np.logical_or.reduce(found.view(np.bool_)):
                         kept.append(take_prefixed(data, starts, nulls, ValueIndices.from_mask(found)))
                     row += count
 
