@@ -25,7 +25,7 @@ __all__ = ["OPTIONAL", "REPEATED", "REQUIRED", "Leaf", "Schema", "footer_schema"
 REQUIRED, OPTIONAL, REPEATED = range(3)
 REPETITION_NAMES = ("required", "optional", "repeated")
 MAX_SCHEMA_DEPTH = 255
-_MAX_CACHED = 64
+_MAX_CACHED = 16
 _LEAF_BYTES, _NAME_BYTES = 768, 160
 
 

@@ -46,7 +46,7 @@ __all__ = ["ProjectedColumns", "project_columns"]
 _MAX_CACHED_COLUMNS = 64  # selections of more columns are not cached
 _MAX_CACHED_TYPES = 64  # lists of output types of one selection
 _TYPE_KEYS = "pandas", "PANDAS_ATTRS", "ARROW:schema"  # key-values that output types follow from
-_MAX_CACHED_METADATA = 64 << 10  # bytes of these
+_MAX_CACHED_METADATA = 32 << 10  # bytes of these, which are in the cache as keys
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 _STR = frozenset({str})
 
