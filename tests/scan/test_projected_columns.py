@@ -48,11 +48,16 @@ def test_dtypes_of_files_that_differ_only_in_metadata(turn):
 
 
 def test_nulls_of_one_file_do_not_decide_the_dtypes_of_another():
-    frames = [pd.DataFrame({"a": values}, dtype="Int64") for values in (FIRST, [7, 8, 9], SECOND)]
-    files = []
-    for frame in frames:
-        files.append(io.BytesIO())
-        table = pa.Table.from_pandas(frame).replace_schema_metadata(None)
-        pq.write_table(table, files[-1])
-    dtypes = [str(numparq.read_parquet(file.getvalue())["a"].dtype) for file in files]
-    assert dtypes == ["float64", "int64", "float64"]
+    dtypes = []
+    for values in ([True, None], [True, False], [None, False]):
+        file = io.BytesIO()
+        pq.write_table(pa.table({"a": values, "b": pa.array(values).cast("int64")}), file)
+        dtypes.append(list(map(str, numparq.read_parquet(file.getvalue()).dtypes)))
+    assert dtypes == [["object", "float64"], ["bool", "int64"], ["object", "float64"]]
+
+
+def test_dtypes_that_only_numparq_stores_are_those_of_its_files():
+    data = written(pd.DataFrame({"a": [1, 2]}, dtype="object"))
+    other = data.replace(b"numparq version", b"another version")
+    assert data != other
+    assert [numparq.read_parquet(one)["a"].dtype for one in (data, other, data)] == ["object", "int64", "object"]
