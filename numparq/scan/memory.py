@@ -22,6 +22,7 @@ from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
 
 if TYPE_CHECKING:
+    from .file_columns import FileColumns
     from .file_reader import FileReader
     from .options import ScanOptions
 
@@ -31,6 +32,7 @@ __all__ = [
     "check_memory_limit",
     "check_rows_memory",
     "decoded_bytes",
+    "filled_row_bytes",
     "format_bytes",
     "release_free_memory",
     "scratch_bytes",
@@ -106,7 +108,7 @@ class MemoryEstimate:
         output_types: Sequence[OutputType],
         row_groups: Sequence[int],
         as_objects: bool = True,
-        extra_row_bytes: int = 0,
+        extra_row_bytes: float = 0,
     ) -> None:
         groups = list(dict.fromkeys(row_groups))
         chunks = file.footer.chunks.read_table(groups, [leaf.index for leaf in leaves])
@@ -200,17 +202,31 @@ def check_filter_memory(readers: Sequence[FileReader], options: ScanOptions, thr
             check_memory_limit([(estimate, largest)], threads, options.memory_limit)
 
 
+def filled_row_bytes(columns: FileColumns, types: Sequence[OutputType], as_objects: bool) -> float:
+    """Return the bytes of a row in the projected leaves that files lack or cast: their own leaves do not count them."""
+    one, total = np.ones(1), 0.0
+    for at in (*columns.missing_positions, *(leaf for column in columns.cast for leaf in column.projected)):
+        rule = _nested if types[at].nested else _RULES[types[at].storage]
+        total += float(rule(types[at], one, one, 0 * one, as_objects)[0])
+    return total
+
+
 def check_rows_memory(
-    readers: Sequence[FileReader], virtual: Sequence[str], options: ScanOptions, threads: int
+    readers: Sequence[FileReader],
+    types: Sequence[OutputType],
+    virtual: Sequence[str],
+    options: ScanOptions,
+    threads: int,
 ) -> None:
-    """Refuse selected rows that take more memory than is allowed."""
+    """Refuse selected rows that take more memory, as the output `types` of the projected leaves, than is allowed."""
     assert options.memory_limit is not None
     estimates = []
     for reader in readers:
         parts = reader.selections.parts
         if parts:
-            extra = max(virtual_row_bytes(virtual, one.file.source.name) for one in reader.files)
             groups, as_objects = [rows.row_group for rows in parts], options.dtype_backend != "pyarrow"
+            extra = filled_row_bytes(reader.columns, types, as_objects)
+            extra += max(virtual_row_bytes(virtual, one.file.source.name) for one in reader.files)
             estimate = MemoryEstimate(reader.file, reader.leaves, reader.output_types, groups, as_objects, extra)
             estimates.append((estimate, parts))
     check_memory_limit(estimates, threads, options.memory_limit)

@@ -275,7 +275,7 @@ class Scan:
             if selects_rows:
                 readers = self._select(readers, limit)
             if options.memory_limit is not None:
-                check_rows_memory(readers, self.projection.virtual, options, thread_count(self._threads))
+                check_rows_memory(readers, types, self.projection.virtual, options, thread_count(self._threads))
             count = 0
             for reader in readers:
                 count += reader.selections.num_rows

@@ -233,6 +233,17 @@ def many_files(folder, scale: int) -> str:
     return str(folder / "many")
 
 
+def casts(folder, scale: int) -> str:
+    """Write files whose columns become wider in the dataset, or are missing."""
+    rows = 10_000 * scale
+    wide = {"a": [1], "b": [1.5], "s": ["text"], "t": ["text"], "u": [1]}
+    write_table(folder / "casts", "0", pa.table(wide))
+    for number in range(4):
+        narrow = pa.table({"a": pa.array(np.arange(rows), pa.int8(), safe=False), "b": np.zeros(rows, np.float32)})
+        write_table(folder / "casts", f"{number + 1}", narrow, rows // 2)
+    return str(folder / "casts")
+
+
 def write_table(folder, name: str, data: pa.Table, row_group_size: int | None = None, **options) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / f"{name}.parquet")
@@ -263,6 +274,10 @@ MEMORY_CASES = {
     "many files": (many_files, "frames", {}),
     "many files, arrow": (many_files, "arrow", {"include": ["file"]}),
     "many files, skip": (many_files, "frames", {"on_error": "skip", "filters": "c < 500"}),
+    "casts": (casts, "frames", {}),
+    "casts, arrow": (casts, "arrow", {}),
+    "casts, read": (casts, "read", {}),
+    "casts, skip": (casts, "read", {"on_error": "skip", "columns": ["a", "u"]}),
     "splits": (mixed, "splits", {}),
     "splits of many files": (many_files, "splits", {}),
 }

@@ -79,6 +79,26 @@ def test_limit_counts_all_files(data, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "first",
+    [
+        {"a": np.zeros(10)},  # which float32 becomes
+        {"a": np.zeros(10, np.float32), **{f"c{number}": np.zeros(10) for number in range(2)}},
+        {"a": np.zeros(10, np.float32), "s": ["text"] * 10},
+    ],
+    ids=["cast", "missing", "missing text"],
+)
+def test_columns_that_a_file_casts_or_lacks_are_counted(tmp_path, first):
+    rows = 1_000_000
+    pq.write_table(pa.table(first), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"a": np.zeros(rows, np.float32)}), tmp_path / "1.parquet")
+    with pytest.raises(numparq.LimitError, match=f"{rows + 10:,} rows"):
+        numparq.read_parquet(tmp_path, memory_limit=7 << 20)
+    frame = numparq.read_parquet(tmp_path, memory_limit=48 << 20)
+    assert len(frame) == rows + 10
+    assert frame.memory_usage().sum() > 7 << 20
+
+
+@pytest.mark.parametrize(
     ("limit", "error"), [(0, ValueError), (-5, ValueError), ("1 GB", TypeError), (True, TypeError)]
 )
 def test_invalid_limits(data, limit, error):

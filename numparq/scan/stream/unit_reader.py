@@ -11,7 +11,7 @@ from numparq.column.projection import POSITION_COLUMN, check_include
 from numparq.column.read.row_selection import RowSlice
 from numparq.errors import error_context
 from numparq.format.open_file import OpenFile
-from numparq.scan.memory import MemoryEstimate, release_free_memory, virtual_row_bytes
+from numparq.scan.memory import MemoryEstimate, filled_row_bytes, release_free_memory, virtual_row_bytes
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import DecodedRows, Scan
 from numparq.scan.scan_file import ScanFile
@@ -82,9 +82,9 @@ class UnitReader:
             own_types = reader.own_types(self._scan.output_types)
             leaves, types = add_filter_columns(reader.leaves, own_types, scan_file.predicate)
             computed = len(projection.leaves) - len(reader.leaves)
-            extra = max(computed, 0) * _COMPUTED_BYTES + virtual_row_bytes(
-                projection.virtual, scan_file.file.source.name
-            )
+            filled = filled_row_bytes(reader.columns, self._scan.output_types, as_objects)
+            virtual = virtual_row_bytes(projection.virtual, scan_file.file.source.name)
+            extra = max(computed * _COMPUTED_BYTES, filled) + virtual
             groups = scan_file.slices.row_groups
             costs = MemoryEstimate(scan_file.file, leaves, types, groups, as_objects, extra)
             self._estimates.append((leaves, types, costs))
