@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import NoReturn
 
 from rich.console import Console
@@ -14,6 +14,7 @@ __all__ = ["open_console", "print_table", "shorten_names"]
 
 _UNLIMITED = 1 << 15  # columns of output that is not a terminal: nothing is wrapped or cut off
 _GAP = "  "
+_LINES = 1000  # printed together
 _MIN_NAME_WIDTH = 12
 _ELLIPSIS = "…"
 # Shares of a shortened name before its ellipsis, tried until all names are distinct.
@@ -43,8 +44,10 @@ def print_table(console: Console, titles: Sequence[str], rows: Sequence[Sequence
     for number, (listed, right) in enumerate([(words, numbers)] if fits else [(words, []), ([], numbers)]):
         if number:
             console.print()
-        for place, line in enumerate(_table_lines(columns[0], listed, right, console.width)):
-            console.print(line, style="" if place else "bold", markup=False, soft_wrap=True)
+        lines = _table_lines(columns[0], listed, right, console.width)
+        console.print(next(lines), style="bold", markup=False, soft_wrap=True)
+        while some := [*islice(lines, _LINES)]:
+            console.print("\n".join(some), markup=False, soft_wrap=True)
 
 
 def _table_lines(names: list[str], words: list[list[str]], numbers: list[list[str]], width: int) -> Iterator[str]:
