@@ -156,9 +156,10 @@ def _nested(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Number
     """Return the bytes of levels, values, their arrays, and the Python objects if there are any."""
     width = _OFFSET if target.dtype is None else target.dtype.itemsize
     decoded = values * (2 + width) + (sizes if target.dtype is None else 0)
-    if as_objects:
-        return 2 * decoded + values * _OBJECT + rows * _CONTAINER
-    needed: _Numbers = 3 * decoded + rows * _OFFSET  # Arrow's builders hold a copy more
+    # Arrow's builders hold a copy more.
+    needed: _Numbers = (
+        2 * decoded + values * _OBJECT + rows * _CONTAINER if as_objects else 3 * decoded + rows * _OFFSET
+    )
     return needed
 
 

@@ -155,10 +155,10 @@ def test_too_small_limits_say_what_is_needed(tmp_path):
     with numparq.ParquetFile(path) as file:
         with pytest.raises(numparq.LimitError, match="raise it to at least 320 KiB"):
             next(file.iter_batches(memory_limit=100 << 10))
-        with pytest.raises(numparq.LimitError, match=r"a row takes about .*; raise memory_limit to \d+ KiB") as caught:
-            next(file.iter_batches(memory_limit=400 << 10))
-        enough = int(caught.value.message.split(" KiB, or")[0].split()[-1])
-        assert sum(map(len, file.iter_batches(memory_limit=enough + 1 << 10))) == 100
+        with pytest.raises(numparq.LimitError, match=r"a row takes about .*; raise memory_limit to .* MiB") as caught:
+            next(file.iter_batches(memory_limit=640 << 10))
+        enough = float(caught.value.message.split(" MiB, or")[0].split()[-1]) + 0.1
+        assert sum(map(len, file.iter_batches(memory_limit=int(enough * (1 << 20))))) == 100
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numparq.column.read.page_sources import WINDOW_BYTES
 from numparq.column.read.row_selection import RowSlice
 from numparq.column.scratch import UNLIMITED
 from numparq.errors import LimitError
@@ -184,7 +185,8 @@ class MemoryShares:
         largest = max((one.max_row_bytes for one in costs), default=1.0)
         self.batch_rows = sizes.batch_rows_for(largest, left)
         self.has_exact_batches = sizes.batch_rows is not None
-        self.reads_ahead, room = True, left / 2
+        is_small = self.scratch_share.window_bytes < WINDOW_BYTES  # allocators retain much of small buffers
+        self.reads_ahead, room = True, left / 4 if is_small else left / 2
         if self.has_exact_batches:
             batch = min(self.batch_rows * largest, everything)
             self.reads_ahead, room = _unit_bytes_with_batch(batch, left)
