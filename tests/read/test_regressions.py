@@ -45,6 +45,21 @@ def test_filters_on_struct_fields_with_small_tasks(threads, monkeypatch):
     assert [value["y"] for value in got["st"]] == ["2"] * len(got)
 
 
+@pytest.mark.parametrize(("rows", "tasks"), [((1, 95), 1), ((90, 150), 2), ((1, 399), 4)])
+def test_a_page_is_decompressed_by_one_task(rows, tasks, monkeypatch):
+    monkeypatch.setattr(selection_tasks, "MIN_ROWS_PER_TASK", 4)
+    build, columns = selection_tasks._selection_task, []
+
+    def count(scheduler, column, chunk, selection):
+        columns.append(column)
+        return build(scheduler, column, chunk, selection)
+
+    monkeypatch.setattr(selection_tasks, "_selection_task", count)
+    data = to_parquet(pd.DataFrame({"k": np.arange(400)}), index=False, max_rows_per_page=100)
+    assert read_parquet(data, row_range=rows, threads=4)["k"].tolist() == [*range(*rows)]
+    assert columns == [0] * tasks
+
+
 def test_nested_rows_around_pages_without_matches():
     number = np.arange(6000)
     middle = np.where((number >= 2000) & (number < 4000), np.where(number % 2, 0, 2), number % 2)

@@ -87,14 +87,16 @@ def build_selection_tasks(
 def _split_tasks(
     scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection, parts: int
 ) -> list[DecodeTask]:
-    """Build `parts` tasks for rows of one row group, or one where pages have no locations.
+    """Build up to `parts` tasks for rows of one row group: at most one a page, and one if pages have no locations.
 
-    Otherwise each would scan the pages.
+    Otherwise several would scan the pages, or decompress the same one.
     """
-    is_divisible = rows.mask is None and rows.chunk_pages[column].is_indexed
+    pages = rows.chunk_pages[column]
+    is_divisible = rows.mask is None and pages.is_indexed
     if not scheduler.splits_arrays and scheduler.memory.values[column] is None:
         is_divisible = False
-    if not is_divisible:
+    parts = min(parts, len(pages.pages_with_rows(rows.row_ranges))) if is_divisible else 1
+    if parts < 2:
         return [_selection_task(scheduler, column, chunk, rows)]
     tasks = []
     for part in rows.split(parts):
