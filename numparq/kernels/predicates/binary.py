@@ -132,6 +132,11 @@ def find_edge(table, firsts, shift, empty, none, word):
     return firsts[slot] if table[slot] == word else none
 
 
+# `edges` has the start and exclusive end of each range by turns, ascending, concatenated; edge i begins at
+# `places[i]`. An odd number leaves the last range open. All edges share their first `shared` bytes.
+# `words` has each edge's next eight bytes, big-endian, then all ones, up to ``(1 << steps) - 1`` items.
+# `table` and `firsts` (`fill_word_table`) are used if all ranges are single strings; else `shift` is 0.
+# `flip` is xor-ed to a string's first word: the top bit for two's complement numbers of one width, else 0.
 @kernel("u1 x u1 x x u1 x i8 x u8 x u8 i8 x x x u1 x x x x u1")
 def match_byte_ranges(
     data,
@@ -158,11 +163,6 @@ def match_byte_ranges(
     out,
 ):
     """Match strings in ranges, given by their sorted edges."""
-    # `edges` has the start and exclusive end of each range by turns, ascending, concatenated; edge i begins at
-    # `places[i]`. An odd number leaves the last range open. All edges share their first `shared` bytes.
-    # `words` has each edge's next eight bytes, big-endian, then all ones, up to ``(1 << steps) - 1`` items.
-    # `table` and `firsts` (`fill_word_table`) are used if all ranges are single strings; else `shift` is 0.
-    # `flip` is xor-ed to a string's first word: the top bit for two's complement numbers of one width, else 0.
     turned = np.uint64(np.int64(flip))
     front = min(shared, 8)
     unused = np.uint64(64 - 8 * max(front, 1))

@@ -101,7 +101,7 @@ def _struct_fields(name: str) -> tuple[dict[int, _Field], list[str], bool]:
 
 class _CompactReader:
     def __init__(self, data: bytes | memoryview, report: DeviationCallback, pos: int) -> None:
-        self._data = bytes(data)  # IndexError at its end
+        self._data = memoryview(data)  # IndexError at its end; a copy could be large
         self._note = report
         self._troubles = 0
         self.pos = pos
@@ -117,7 +117,7 @@ class _CompactReader:
         self.pos += 1
         return byte
 
-    def _take(self, count: int) -> bytes:
+    def _take(self, count: int) -> memoryview:
         start = self.pos
         if count > len(self._data) - start:
             raise ThriftDecodeError(f"{count:,} bytes at byte {start:,} do not fit into the rest of the struct")
@@ -214,7 +214,7 @@ class _CompactReader:
         return str(self._take(self._varint()), "utf-8", "surrogateescape")
 
     def _binary(self, field: _Field, path: _Path) -> bytes:
-        return self._take(self._varint())
+        return bytes(self._take(self._varint()))
 
     def _list(self, field: _Field, path: _Path) -> list[Any]:
         head = self._byte()
