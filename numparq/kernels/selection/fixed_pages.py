@@ -124,8 +124,19 @@ def take_dictionary_values(chunks, data, state, present, dictionary, values, cou
 
 
 @helper
+def check_plain_size(chunks, pages, page, present, state):
+    """Check the size of PLAIN values before memory for the rows that a page claims is touched; return 0 or a status."""
+    if pages[page + P_ENCODING] != PLAIN or chunks[C_CAST] == CODES:
+        return 0
+    return check_fixed_size(chunks, 0, state[VALUES_POS], state[VALUES_END], present)
+
+
+@helper
 def take_page_values(chunks, pages, page, raw, scratch, state, present, dictionary, values, count, places, out, target):
-    """Write the values of `count` rows of a page from `target` on, casted; return 0 or a status."""
+    """Write the values of `count` rows of a page from `target` on, casted; return 0 or a status.
+
+    PLAIN values have been counted.
+    """
     data = scratch if pages[page + P_IS_COMPRESSED] else raw
     encoding = pages[page + P_ENCODING]
     if encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
@@ -138,9 +149,7 @@ def take_page_values(chunks, pages, page, raw, scratch, state, present, dictiona
     if encoding != PLAIN:
         return UNSUPPORTED_ENCODING
     pos = state[VALUES_POS]
-    status = check_fixed_size(chunks, 0, pos, state[VALUES_END], present)
-    if status < 0:
-        return status
+    status = 0
     item = chunks[C_ITEM_SIZE]
     stored = chunks[C_TYPE_LENGTH]
     last = count - 1
@@ -159,8 +168,9 @@ def take_page_rows(chunks, pages, page, raw, scratch, is_stored, count, memory, 
     """Write `count` rows of a page one by one; return the nulls among them, or a status."""
     dictionary, _, levels, places, values, _, mask, out = memory
     present = open_page(chunks, 0, pages, page, raw, scratch, is_stored, levels, state)
-    if present < 0:
-        return present
+    status = present if present < 0 else check_plain_size(chunks, pages, page, present, state)
+    if status < 0:
+        return status
     optional = present < pages[page + P_NUM_VALUES]
     if optional and chunks[C_NULLS] == NULLS_RAISE and has_nulls(chunks, 0, pages, page, levels):
         return NULL_FOUND
