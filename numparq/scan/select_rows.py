@@ -33,8 +33,7 @@ _TRUE = Constant(True)
 _NO_ROWS = RowRanges()
 _num_rows_of = attrgetter("rows.count")
 
-
-# The last are the bound predicate, and the row groups whose rows all match it.
+# What all waves share; the last are the bound predicate, and the row groups whose rows all match it.
 _Filtering = tuple[ReadContext, ScanPrefetcher | None, ScanPredicate, Expression | None, set[int]]
 
 
