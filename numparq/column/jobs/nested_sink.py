@@ -13,7 +13,6 @@ from numparq.column.read.decode import decode_binary, decode_fixed
 from numparq.column.read.decompress import PageBatches, decompress_pages
 from numparq.column.read.dictionary import all_have_indices
 from numparq.column.read.output import NO_MASK, FixedOutput
-from numparq.column.read.page_sources import data_page_positions
 from numparq.column.read.pages import PageFailure, Pages
 from numparq.column.read.row_selection import RowSlice
 from numparq.column.read.transcode import open_batch
@@ -40,6 +39,9 @@ from numparq.kernels.tables import (
     L_ROW,
     L_ROWS,
     NULLS_RAISE,
+    P_BODY,
+    P_COMPRESSED,
+    P_HEADER,
     P_NUM_VALUES,
     P_TYPE,
     SLACK,
@@ -258,7 +260,7 @@ def _decode_codes(pages: Pages, levels: LevelDecoder, num_entries: int, most: in
 
 @dataclass(eq=False, repr=False)
 class RowCountSink(PageSink):
-    """Rows of each page of a chunk of a leaf: only levels are decoded, page by page, and not kept.
+    """Rows of each page of a chunk of a leaf: the values, or in a list the levels, which are decoded and not kept.
 
     Parameters
     ----------
@@ -289,7 +291,8 @@ class RowCountSink(PageSink):
     def decode(self, pages: Pages, task: DecodeTask, scratch: Scratch) -> None:
         """Count the rows of a window's pages."""
         chunks = task.source.chunks
-        positions = data_page_positions(pages.pages, self._start - int(chunks[0, C_START]))
+        table = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE]
+        starts, sizes = table[:, P_HEADER], table[:, P_BODY] + table[:, P_COMPRESSED] - table[:, P_HEADER]
         dense, first = Pages(pages.raw, self._dense_chunks, pages.pages.copy()), len(self._first_rows) - 1
         try:
             self._count_rows(dense, int(chunks[0, C_QUIRKS]), scratch)
@@ -299,7 +302,8 @@ class RowCountSink(PageSink):
             # They may continue a row of the page before. If they are damaged, the read that decodes them says so.
             self.failed[task.columns[0]] = failure.status
             return
-        self._pages.append(np.column_stack([positions, self._first_rows[first:-1]]))
+        moved = self._start - int(chunks[0, C_START])
+        self._pages.append(np.column_stack([starts + moved, sizes, self._first_rows[first:-1]]))
 
     def finish(self, task: DecodeTask) -> None:
         """Check the number of rows."""
@@ -312,6 +316,10 @@ class RowCountSink(PageSink):
         return RowCountSink(self.leaf, self.num_rows)
 
     def _count_rows(self, pages: Pages, quirks: int, scratch: Scratch) -> None:
+        if not self.leaf.max_repetition_level:
+            counts = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE, P_NUM_VALUES]
+            self._first_rows += (self._first_rows[-1] + counts.cumsum()).tolist()
+            return
         placement = PageBatches(pages, scratch)
         decompressed = scratch.buffer("decompressed", placement.decompressed)
         for batch in placement.batches:

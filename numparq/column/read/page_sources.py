@@ -18,9 +18,6 @@ from numparq.kernels.tables import (
     C_START,
     L_END,
     L_START,
-    P_BODY,
-    P_COMPRESSED,
-    P_HEADER,
     P_NUM_VALUES,
     P_ROW,
     P_TYPE,
@@ -30,7 +27,7 @@ from numparq.kernels.tables import (
 from .page_headers import HeaderScan, read_located_pages
 from .pages import ChunkFailure, Pages
 
-__all__ = ["InMemoryPages", "LocatedPages", "PageSource", "ScannedPages", "data_page_positions"]
+__all__ = ["InMemoryPages", "LocatedPages", "PageSource", "ScannedPages"]
 
 # Bytes fetched at once of chunks that are larger: they stay in the cache until they are decoded.
 WINDOW_BYTES = 4 << 20
@@ -222,13 +219,3 @@ class InMemoryPages:
     def windows(self, scratch: Scratch) -> Iterable[Pages]:
         """Return the pages."""
         return [Pages(self.raw, self.chunks, self.page_table.copy())] if len(self.page_table) else []
-
-
-def data_page_positions(table: np.ndarray, start: int) -> np.ndarray:
-    """Return position in the file and size, header included, of the data pages in a page table: int64 (pages, 2).
-
-    `start` is the position in the file of its bytes.
-    """
-    table = table[table[:, P_TYPE] != DICTIONARY_PAGE]
-    headers = table[:, P_HEADER]
-    return np.column_stack([headers + start, table[:, P_BODY] + table[:, P_COMPRESSED] - headers])

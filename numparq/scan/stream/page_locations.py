@@ -10,24 +10,19 @@ import numpy as np
 from numparq.column.jobs.task import DecodeTask
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
-from numparq.column.read.page_sources import ScannedPages, data_page_positions
-from numparq.column.read.pages import ChunkFailure
+from numparq.column.read.page_sources import ScannedPages
 from numparq.column.read.row_selection import RowSlices
-from numparq.column.scratch import UNLIMITED, Scratch, ScratchShare, ThreadScratch
+from numparq.column.scratch import UNLIMITED, ScratchShare, ThreadScratch
 from numparq.errors import ParquetError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.format.page_index import OffsetIndex
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import page_quirks
-from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.tables import (
     C_NUM_VALUES,
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
-    C_START,
-    P_ROW,
-    P_TYPE,
     PREFIX_CARRYOVER,
 )
 from numparq.plan.chunk_pages import ChunkPages
@@ -107,10 +102,7 @@ class PageLocator:
         if table[0, C_QUIRKS] & PREFIX_CARRYOVER:
             return None
         leaf = self._leaves[place]
-        if leaf.max_repetition_level:
-            locations = self._count_rows(leaf, table, chunk.num_rows, row_group)
-        else:
-            locations = self._locate_pages(ScannedPages(self._file.reader, table))
+        locations = self._locate_pages(leaf, table, chunk.num_rows, row_group)
         if locations is None:
             return None
         end = int(locations[-1, :2].sum()) if len(locations) else chunk.start
@@ -124,29 +116,20 @@ class PageLocator:
         self._file.entry.put({index: OffsetIndex(pages.locations)}, pages.locations.nbytes)
         return pages
 
-    def _count_rows(self, leaf: Leaf, table: np.ndarray, num_rows: int, row_group: int) -> np.ndarray | None:
-        """Count the rows of each page of a repeated column by its levels: page headers have only the values."""
+    def _locate_pages(self, leaf: Leaf, table: np.ndarray, num_rows: int, row_group: int) -> np.ndarray | None:
+        """Return position, size and first row of each data page: int64 (pages, 3).
+
+        Page headers of a leaf in a list have only the values: its rows are counted by its levels, of verified pages.
+        """
         from numparq.column.jobs.nested_sink import RowCountSink
 
         table[0, C_ROW_START], table[0, C_ROW_STOP] = 0, table[0, C_NUM_VALUES]
         reader, quirks, local = self._file.reader, self._quirks, ThreadScratch(self._scratch_share)
+        verify_crc = self._verify_crc and leaf.max_repetition_level > 0
         sink = RowCountSink(leaf, num_rows)
         with (
             WorkerPool(1) as pool,
-            closing(ReadContext(reader, [leaf.name], pool, self._verify_crc, local, quirks.bit_packed)) as context,
+            closing(ReadContext(reader, [leaf.name], pool, verify_crc, local, quirks.bit_packed)) as context,
         ):
             DecodeTask(context, [row_group], [0], ScannedPages(reader, table), sink)()
         return sink.locations
-
-    def _locate_pages(self, source: ScannedPages) -> np.ndarray:
-        """Return position, size and first row of each data page: int64 (pages, 3)."""
-        start = int(source.chunks[0, C_START])
-        windows = [np.empty((0, 3), np.int64)]
-        try:
-            for pages in source.windows(Scratch(self._scratch_share)):
-                positions = data_page_positions(pages.pages, start - int(source.chunks[0, C_START]))
-                first_rows = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE, P_ROW]
-                windows.append(np.column_stack([positions, first_rows]))
-        except ChunkFailure as failure:
-            raise failure.error from None
-        return np.concatenate(windows)
