@@ -95,11 +95,6 @@ class PooledFileSource(ReadLoopSource):
             pool.touch(self)
 
     @property
-    def is_open(self) -> bool:
-        """Whether it has an open descriptor."""
-        return self._file is not None
-
-    @property
     def is_in_use(self) -> bool:
         """Whether a thread is reading it."""
         return self._users > 0

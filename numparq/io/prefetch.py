@@ -171,11 +171,6 @@ class PrefetchedSource:
         """Number of bytes read from the inner source so far."""
         return self._source.num_bytes
 
-    @property
-    def bytes_held(self) -> int:
-        """Bytes in memory, plus the bytes of requests under way."""
-        return self._held
-
     # --- fetching ----------------------------------------------------------------------------------------------------
 
     def begin(self, batch: int) -> None:

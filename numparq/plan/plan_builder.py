@@ -21,8 +21,6 @@ class PlanBuilder:
         Leaf columns to read.
     row_groups : iterable of RowGroupPlan
         Row groups in scope, in row order.
-    changes : iterable of PlanChange, default ()
-        Planning steps so far.
 
     Attributes
     ----------
@@ -49,16 +47,13 @@ class PlanBuilder:
       row group 0: 10 of 30 rows in 1 range; x: 1 of 3 pages
     """
 
-    __slots__ = ("_columns", "_earlier", "_steps", "groups")
+    __slots__ = ("_columns", "_steps", "groups")
 
-    def __init__(
-        self, columns: Sequence[str], row_groups: Iterable[RowGroupPlan], changes: Iterable[PlanChange] = ()
-    ) -> None:
+    def __init__(self, columns: Sequence[str], row_groups: Iterable[RowGroupPlan]) -> None:
         self._columns = columns
         self.groups = {}
         for group in row_groups:
             self.groups[group.ordinal] = group
-        self._earlier = tuple(changes)
         self._steps: list[tuple[str, str | Callable[[], str], list[tuple[RowGroupPlan, RowGroupPlan]]]] = []
 
     @property
@@ -130,4 +125,4 @@ class PlanBuilder:
     def build(self) -> ReadPlan:
         """Return the plan so far."""
         changes = [PlanChange(level, reason, pairs) for level, reason, pairs in self._steps]
-        return ReadPlan(tuple(self._columns), tuple(self.groups.values()), (*self._earlier, *changes))
+        return ReadPlan(tuple(self._columns), tuple(self.groups.values()), tuple(changes))

@@ -198,11 +198,6 @@ class RowRanges:
         stops: np.ndarray = self.bounds[:, 1]
         return stops
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """Number of rows in each range: int64."""
-        return row_bounds.lengths(self.bounds)
-
     def indices(self) -> np.ndarray:
         """Return the row indices in ascending order.
 

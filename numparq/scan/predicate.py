@@ -122,11 +122,6 @@ class ScanPredicate:
     def __repr__(self) -> str:
         return repr(self.current())
 
-    @property
-    def static(self) -> Expression | None:
-        """Bound predicate that cannot change any more; None if runtime filters may join it."""
-        return None if self._runtime else self._bound
-
     def current(self) -> Expression | None:
         """Return the bound predicate with the runtime filters that have arrived; None if empty.
 

@@ -53,8 +53,6 @@ class DatasetListing:
         ``_metadata`` and ``_common_metadata``, if the dataset is a directory that has them.
     base : str
         Directory above all files; empty if several paths were given.
-    hidden_paths : tuple of str
-        Paths of hidden files and directories (with a final ``/``).
     is_single_file : bool
         Whether the path names one file.
     named_paths : frozenset of str
@@ -67,7 +65,6 @@ class DatasetListing:
     metadata_file: DataFile | None = None
     common_metadata_file: DataFile | None = None
     base: str = ""
-    hidden_paths: tuple[str, ...] = ()
     is_single_file: bool = False
     named_paths: frozenset[str] = frozenset()
 
@@ -228,19 +225,17 @@ def _listing(
     paths = [path for part in parts for path in part.found.paths]
     about = {path: entry for part in parts for path, entry in part.found.entries.items()}
     base = "" if several else parts[0].base
-    hidden = [entry for part in parts for entry in part.found.hidden]
     noted = {}
     if parts[0].is_directory and not several:
-        noted = {entry.path[len(_start(base)) :]: entry for entry in hidden}
+        noted = {entry.path[len(_start(base)) :]: entry for entry in parts[0].found.hidden}
     metadata, common = (
         data_file_from_entry(noted[name], place.display_name(noted[name].path)) if name in noted else None
         for name in (METADATA_FILE, COMMON_METADATA_FILE)
     )
     keys, divided = _partitions(paths, start, how)
     files = DataFileList(paths, about, divided, place.display_name)
-    hidden_paths = tuple(sorted(entry.path for entry in hidden))
     named = frozenset(path for part in parts if part.is_file for path in part.found.paths)
-    return DatasetListing(files, keys, place.filesystem, metadata, common, base, hidden_paths, named_paths=named)
+    return DatasetListing(files, keys, place.filesystem, metadata, common, base, named_paths=named)
 
 
 def _start(base: str) -> str:

@@ -280,12 +280,11 @@ class ColumnChunkChecker:
         known = [page for page in pages.pages if page.bounds is not None and page.num_values is not None]
         check = BoundsChecker(self.order, self.findings)
         bounds = _merge_bounds(self.order, known)
-        entries = sum(page.num_entries for page in known)
-        nulls = entries - sum(page.num_values or 0 for page in known)
+        nulls = sum(page.num_entries - (page.num_values or 0) for page in known)
         stats = metadata.get("statistics")
         if stats is not None and whole:
             count = None if distinct is None else distinct.count
-            check_statistics(stats, ActualStatistics(bounds, nulls, entries, count), check, self.leaf, self.location)
+            check_statistics(stats, ActualStatistics(bounds, nulls, count), check, self.leaf, self.location)
         elif stats is not None and self.order.kind != "none":
             check.check(stats.get("min_value"), stats.get("max_value"), bounds, self.location)
         sizes = metadata.get("size_statistics")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -145,7 +146,13 @@ def check_column_index(
             location,
         )
         return
-    bounds = check.with_checks("the column index", "column-index-min", "column-index-max", "column-index-bound")
+    bounds = replace(
+        check,
+        subject="the column index",
+        min_check="column-index-min",
+        max_check="column-index-max",
+        bound_check="column-index-bound",
+    )
     for number, page in enumerate(pages):
         _check_page(index, number, page, bounds, location._replace(page=page.stored.ordinal))
     _check_order(index, bounds, location)

@@ -324,7 +324,7 @@ class PageChecker:
         assert facts.bounds is not None
         check_value_range(self.leaf, self.order, facts.bounds, self.findings, location)
         if "statistics" in about:
-            truth = ActualStatistics(facts.bounds, nulls, values.num_entries)
+            truth = ActualStatistics(facts.bounds, nulls)
             check_statistics(about["statistics"], truth, self._bounds, self.leaf, location)
 
 

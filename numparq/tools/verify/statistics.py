@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -109,10 +109,6 @@ class BoundsChecker:
         """Whether two bounds are equal in the column's order."""
         return bool(self._key(one) == self._key(other))
 
-    def with_checks(self, what: str, min_check: str, max_check: str, bound_check: str) -> BoundsChecker:
-        """Return a checker for bounds of the same column from another source."""
-        return replace(self, subject=what, min_check=min_check, max_check=max_check, bound_check=bound_check)
-
 
 def int96_bounds(values: np.ndarray, codes: np.ndarray | None) -> ValueBounds:
     """Return the earliest and latest INT96 timestamp, ordered by day, then time of day.
@@ -130,14 +126,10 @@ def int96_bounds(values: np.ndarray, codes: np.ndarray | None) -> ValueBounds:
 
 @dataclass(frozen=True)
 class ActualStatistics:
-    """Actual statistics of a chunk or page.
-
-    `num_entries` includes nulls; `distinct_count` is None unless counted.
-    """
+    """Actual statistics of a chunk or page; `distinct_count` is None unless counted."""
 
     bounds: ValueBounds
     null_count: int
-    num_entries: int
     distinct_count: int | None = None
 
 
