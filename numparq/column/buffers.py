@@ -110,3 +110,13 @@ def concat_binary(pieces: Sequence[BinaryArray]) -> BinaryArray:
         ]
         validity = np.concatenate(parts)
     return BinaryArray(np.concatenate(offsets), data, validity)
+
+
+def join_runs(data: np.ndarray, runs: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return values that lie in runs in one array, uncopied if there is one run.
+
+    `data` is uint8; `runs` has by turns where a run begins and how many values it has.
+    """
+    edges = runs.reshape(-1, 2).tolist()
+    pieces = [data[start : start + count * dtype.itemsize] for start, count in edges]
+    return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces)).view(dtype)

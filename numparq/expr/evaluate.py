@@ -55,6 +55,8 @@ def count_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
         return len(column.codes)
     if column.offsets is not None:
         return len(column.offsets) - (not column.are_prefixed)
+    if column.runs is not None:
+        return int(np.add.reduce(column.runs[1::2]))
     if predicate.leaf.physical == FIXED_LEN_BYTE_ARRAY and column.values.dtype == np.uint8:
         return len(column.values) // predicate.domain.width
     return len(column.values)
@@ -78,7 +80,7 @@ def _join(bound: Expression, columns: Mapping[int, ColumnVector], mask: RowMask)
     elif isinstance(bound, ContainsPredicate):
         _join_lists(bound, columns[bound.leaf.index], mask)
     elif isinstance(bound, ComparisonPredicate):
-        match_columns(bound, columns[bound.leaf.index], columns[bound.other.index], mask)
+        match_columns(bound, columns[bound.leaf.index].join_runs(), columns[bound.other.index].join_runs(), mask)
     else:
         assert isinstance(bound, (ValuePredicate, BloomPredicate))
         _join_values(bound, columns[bound.leaf.index], mask)

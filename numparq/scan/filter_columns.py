@@ -103,7 +103,10 @@ def plain_output_type(leaf: Leaf) -> OutputType:
 
 def _match_values(step: Expression, leaf: Leaf, some: FilterValues, out: np.ndarray) -> None:
     """Write whether values match a predicate."""
-    vector = ColumnVector(some.values, some.offsets, some.validity, are_prefixed=some.are_prefixed)
+    validity = np.zeros(len(out), np.uint8) if some.are_null else None
+    vector = ColumnVector(
+        some.values, some.offsets, validity, are_prefixed=some.are_prefixed, runs=some.runs, stored=some.dtype
+    )
     evaluate(step, {leaf.index: vector}, len(out), out)
 
 

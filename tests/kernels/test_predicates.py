@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -58,6 +60,24 @@ class Rows:
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
+def in_pages(values, rng):
+    """Return the vector of values in several runs, at any alignment, amid other bytes."""
+    edges = np.sort(rng.integers(0, len(values) + 1, rng.integers(0, 4))).tolist()
+    data, runs = b"", []
+    for start, stop in itertools.pairwise([0, *edges, len(values)]):
+        data += rng.bytes(rng.integers(0, 20))
+        runs += [len(data), stop - start]
+        data += values[start:stop].tobytes()
+    return ColumnVector(np.frombuffer(data + rng.bytes(3), np.uint8), runs=np.array(runs), stored=values.dtype)
+
+
+def vectors_of(values):
+    """Yield vectors of values: in one array, backwards in memory, and as they are in pages."""
+    yield ColumnVector(values)
+    yield ColumnVector(values[::-1].copy()[::-1])
+    yield in_pages(values, np.random.default_rng(len(values)))
+
+
 @st.composite
 def key_range_sets(draw, low, high):
     """Draw key ranges of every kind: few, many, narrow, wide, near one another and apart."""
@@ -84,9 +104,10 @@ def test_match_integers(bits, dtype, data):
     noise = data.draw(st.integers(-1, 1), "bits above")
     size = 8 * np.dtype(dtype).itemsize
     stored = [((key % (1 << bits)) + (noise << bits)) % (1 << size) for key in keys]
-    rows = Rows(data, len(keys))
-    IntMatcher(ranges, bits).match(ColumnVector(np.array(stored, f"u{size // 8}").view(dtype)), rows.into)
-    rows.check([oracle.in_ranges(key, ranges) for key in keys])
+    for vector in vectors_of(np.array(stored, f"u{size // 8}").view(dtype)):
+        rows = Rows(data, len(keys))
+        IntMatcher(ranges, bits).match(vector, rows.into)
+        rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])
@@ -99,9 +120,10 @@ def test_match_floats(width, data):
     ranges = data.draw(key_range_sets(low, high), "ranges")
     keys = data.draw(st.lists(st.integers(low, high) | st.integers(-3, 3), max_size=9), "keys")
     stored = np.array([key if key >= 0 else key ^ high for key in keys], f"i{width}").astype(f"i{max(width, 4)}")
-    rows = Rows(data, len(keys))
-    IntMatcher(ranges, bits, fold=True).match(ColumnVector(stored), rows.into)
-    rows.check([oracle.in_ranges(key, ranges) for key in keys])
+    for vector in vectors_of(stored):
+        rows = Rows(data, len(keys))
+        IntMatcher(ranges, bits, fold=True).match(vector, rows.into)
+        rows.check([oracle.in_ranges(key, ranges) for key in keys])
 
 
 @pytest.mark.parametrize("gap", [2, 10**12])
@@ -111,13 +133,13 @@ def test_match_thousands_of_key_ranges(engine, size, gap):
     rng = np.random.default_rng(size)
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
     keys = np.concatenate([starts, starts - 1, starts + size - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
-    out = GuardedBuffer(rng, len(keys))
-    IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64).match(
-        ColumnVector(keys), RowMask(out.array)
-    )
-    out.check()
     before = np.searchsorted(starts, keys, "right") - 1
-    assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
+    matcher = IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64)
+    for vector in vectors_of(keys):
+        out = GuardedBuffer(rng, len(keys))
+        matcher.match(vector, RowMask(out.array))
+        out.check()
+        assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
 
 
 WAYS = {
@@ -160,7 +182,10 @@ def test_key_table_probe_wraps_to_the_first_slot(engine):
     table.check()
     probes = np.array([1, 2, *last[:5]])
     out = GuardedBuffer(np.random.default_rng(0), len(probes))
-    engine.match_keys8(probes, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).kernel_arguments)
+    runs = np.array([0, len(probes)])
+    engine.match_keys(
+        probes.view(np.uint8), runs, 1, 8, 0, -1, table.array, 64 - bits, 1, *RowMask(out.array).kernel_arguments
+    )
     out.check()
     assert out.array.tolist() == [1, 0, 1, 1, 1, 0, 0]
 
@@ -386,6 +411,20 @@ def test_match_any_element(engine, data):
     engine.match_any_element(np.array(found, np.uint8), raw, item, int(negated), *rows.into.kernel_arguments)
     pairs = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
     rows.check([any(found[start:stop]) != negated for start, stop in pairs])
+
+
+@SAME_FIXTURES
+@given(data=st.data())
+def test_spread_mask(engine, data):
+    valid = data.draw(st.lists(st.sampled_from([0, 1, 2]), max_size=40), "valid")
+    found = data.draw(st.lists(st.integers(0, 1), min_size=len(valid), max_size=len(valid)), "found")
+    null_answer = data.draw(st.integers(0, 1), "null answer")
+    dense = [answer for answer, there in zip(found, valid, strict=True) if there]
+    out = GuardedBuffer(np.random.default_rng(0), len(valid))
+    mask = np.array([*dense, 1], np.uint8)
+    assert engine.spread_mask(mask, np.array(valid, np.uint8), null_answer, len(valid), out.array) == len(dense)
+    out.check()
+    assert out.array.tolist() == [answer if there else null_answer for answer, there in zip(found, valid, strict=True)]
 
 
 MASKS = st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=12).map(

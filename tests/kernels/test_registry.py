@@ -25,7 +25,7 @@ CUT = "kernels/test_decode_damaged_pages.test_cut_at_every_byte"
 TESTS = {
     "decode_fixed_pages": KernelTests("kernels/decode/test_fixed_pages.test_any_rows", CUT),
     "decode_binary_pages": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
-    "find_string_starts": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
+    "find_plain_values": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
     "decode_binary_dictionaries": KernelTests("kernels/decode/test_binary_pages.test_any_rows", CUT),
     "read_thrift_struct": KernelTests(
         "kernels/test_thrift_records.test_random_structs_written_by_thriftpy2",
@@ -113,16 +113,11 @@ TESTS = {
     "decompress_lzo": KernelTests(
         "kernels/decode/test_lzo.test_any_bytes", "kernels/decode/test_lzo.test_cut_at_every_byte"
     ),
-    "match_range4": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_range8": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_four_ranges4": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_four_ranges8": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_ranges4": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_ranges8": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_table4": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_table8": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_keys4": KernelTests("kernels/test_predicates.test_match_integers"),
-    "match_keys8": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_range": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_four_ranges": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_ranges": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_table": KernelTests("kernels/test_predicates.test_match_integers"),
+    "match_keys": KernelTests("kernels/test_predicates.test_match_integers"),
     "fill_key_table": KernelTests("kernels/test_predicates.test_match_integers"),
     "match_string": KernelTests("kernels/test_predicates.test_match_one_string"),
     "match_byte_ranges": KernelTests("kernels/test_predicates.test_match_byte_ranges"),
@@ -131,6 +126,7 @@ TESTS = {
     "match_like": KernelTests("kernels/test_predicates.test_match_like_patterns"),
     "match_mask": KernelTests("kernels/test_predicates.test_combine_masks"),
     "match_codes": KernelTests("kernels/test_predicates.test_match_codes"),
+    "spread_mask": KernelTests("kernels/test_predicates.test_spread_mask"),
     "match_any_element": KernelTests("kernels/test_predicates.test_match_any_element"),
     "mask_to_ranges": KernelTests("kernels/test_predicates.test_mask_to_ranges"),
     "crc32c": KernelTests("kernels/test_checksums_crc32c.test_any_bytes"),
@@ -159,7 +155,7 @@ TESTS = {
 PARSERS = {
     "decode_fixed_pages",
     "decode_binary_pages",
-    "find_string_starts",
+    "find_plain_values",
     "decode_binary_dictionaries",
     "read_thrift_struct",
     "read_thrift_structs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from unittest import mock
 
 import numpy as np
@@ -33,8 +34,22 @@ TABLE = pa.table(
         "fixed": pa.array([b"%03d" % (number * 17 % 90) for number in range(ROWS)], pa.binary(3)),
         "flag": pa.array([None if number % 4 == 2 else number % 3 == 0 for number in range(ROWS)]),
         "nothing": pa.array([None] * (ROWS - 1) + ["last"]),
+        "count": pa.array(
+            [None if number % 6 == 0 else (number * 31 % 97) << 25 for number in range(ROWS)], pa.uint32()
+        ),
+        "small": pa.array([number % 251 for number in range(ROWS)], pa.uint8()),
+        "key": pa.array(RNG.permutation(ROWS) * 10**15 - 400 * 10**15),
+        "signs": pa.array(
+            [None if number % 9 == 4 else (-0.0, 0.0, np.nan, -1.5, 1.5)[number % 5] for number in range(ROWS)],
+            pa.float32(),
+        ),
+        "amount": pa.array(
+            [None if number % 8 == 1 else Decimal(number * 7 % 300 - 150) / 100 for number in range(ROWS)],
+            pa.decimal128(30, 2),
+        ),
     }
 )
+IS_NAN = np.array([number % 9 != 4 and number % 5 == 2 for number in range(ROWS)])
 SIZES = {
     "default": {},
     "small": {"MATCH_BYTES": 500, "MIN_RUN_BYTES": 100, "MIN_SHARE_BYTES": 100},
@@ -92,6 +107,34 @@ PREDICATES = {
     "half": (col("draw") < 50, lambda frame: frame["draw"] < 50),
     "real": ((col("real") >= 4.5) & (col("real") < 5), lambda frame: (frame["real"] >= 4.5) & (frame["real"] < 5)),
     "fixed": (col("fixed") == b"017", lambda frame: frame["fixed"] == b"017"),
+    "unsigned": (col("count") > 1 << 31, lambda frame: frame["count"] > 1 << 31),
+    "no unsigned": (
+        (col("count") <= 1 << 25) | col("count").is_null(),
+        lambda frame: frame["count"].isna() | (frame["count"] <= 1 << 25),
+    ),
+    "small": (col("small").isin([*range(0, 250, 2)]), lambda frame: frame["small"].isin(range(0, 250, 2))),
+    "key": (col("key") == 10**15, lambda frame: frame["key"] == 10**15),
+    "other keys": (col("key") != 10**15, lambda frame: frame["key"] != 10**15),
+    "negative keys": (col("key").between(-(10**17), -1), lambda frame: frame["key"].between(-(10**17), -1)),
+    "many keys": (
+        col("key").isin([number * 3 * 10**15 for number in range(-90, 90)]),
+        lambda frame: frame["key"].isin([number * 3 * 10**15 for number in range(-90, 90)]),
+    ),
+    "few keys": (col("key").isin([0, 10**15, 4]), lambda frame: frame["key"].isin([0, 10**15])),
+    "zero": (col("signs") == 0, lambda frame: frame["signs"] == 0),
+    "not zero": (col("signs") != 0, lambda frame: frame["signs"].notna() & (frame["signs"] != 0) | IS_NAN),
+    "positive": (col("signs") > -0.0, lambda frame: frame["signs"] > 0),
+    "amount": (col("amount") < Decimal("-1.20"), lambda frame: frame["amount"].fillna(0) < Decimal("-1.20")),
+    "no amount": (
+        col("amount").is_null() | (col("amount") == Decimal("0.07")),
+        lambda frame: frame["amount"].isna() | (frame["amount"] == Decimal("0.07")),
+    ),
+    "fixed itself": (col("fixed") == col("fixed"), lambda frame: frame["fixed"].notna()),
+    "draw itself": (col("draw") == col("draw"), lambda frame: frame["draw"].notna()),
+    "no flag": (
+        col("flag").is_null() | (col("flag") == True),  # noqa: E712
+        lambda frame: frame["flag"].isna() | (frame["flag"] == True),  # noqa: E712
+    ),
     "flag": (col("flag") == False, lambda frame: frame["flag"] == False),  # noqa: E712
 }
 
@@ -116,9 +159,15 @@ def test_rows(data, name, sizes, threads):
     predicate, expected = PREDICATES[name]
     everything = numparq.read_parquet(data)
     wanted = everything[expected(everything).fillna(False).astype(bool)].reset_index(drop=True)
-    assert 0 < len(wanted) < ROWS
+    assert 0 < len(wanted) <= ROWS
     with small_read_sizes(**SIZES[sizes]):
-        for columns in (None, ["number"], ["gaps"], ["draw", "fixed", "flag", "real", "text"]):
+        for columns in (
+            None,
+            ["number"],
+            ["gaps"],
+            ["draw", "fixed", "flag", "real", "text"],
+            [*TABLE.column_names[-5:]],
+        ):
             found = numparq.read_parquet(data, columns=columns, filters=predicate, threads=threads)
             pd.testing.assert_frame_equal(found, wanted if columns is None else wanted[columns])
 

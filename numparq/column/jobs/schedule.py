@@ -13,11 +13,13 @@ from numparq.column.buffers import DecodedColumn
 from numparq.column.read import page_sources
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
+from numparq.column.read.dictionary import DictionaryCache
 from numparq.column.read.output import FixedOutput, fixed_output
 from numparq.column.read.page_sources import ScannedPages
 from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, SLICE_START, SLICE_STOP, RowSlice, RowSlices
 from numparq.errors import error_context
 from numparq.format.schema import Leaf
+from numparq.kernels.enums import BYTE_ARRAY
 from numparq.kernels.tables import (
     C_END,
     C_ITEM_SIZE,
@@ -28,6 +30,7 @@ from numparq.kernels.tables import (
     C_ROW_START,
     C_ROW_STOP,
     C_START,
+    C_TYPE,
     C_VALIDITY,
     PREFIX_CARRYOVER,
 )
@@ -201,10 +204,25 @@ class TaskScheduler:
             is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
             counts = part.table[:, SLICE_STOP] - part.table[:, SLICE_START]
             size_hint = self.tables.estimate_string_bytes(column, part.row_groups, counts)
-            sink = self.match_sink or self.variable_sink(target, size_hint)
+            sink, cache = self.match_sink, None
+            if sink is None:
+                sink = self.variable_sink(target, size_hint)
+            else:
+                cache = self.dictionary_cache(column, run[0], part.row_groups[0])
             source = ScannedPages(context.reader, run, part.row_groups)
-            tasks.append(DecodeTask(context, part.row_groups, [column] * len(run), source, sink, is_large))
+            owners = [column] * len(run)
+            tasks.append(DecodeTask(context, part.row_groups, owners, source, sink, is_large, None, cache))
         return tasks
+
+    def dictionary_cache(self, column: int, chunk: np.ndarray, row_group: int) -> DictionaryCache | None:
+        """Return the cache of a chunk's dictionary; None in limited memory, and for codes of fixed-size values."""
+        context, target = self.context, self.memory.targets[column]
+        if context.file is None or context.local.share.limit is not None:
+            return None
+        if target.storage == "dictionary" and chunk[C_TYPE] != BYTE_ARRAY:
+            return None
+        checks = target.utf8, context.verify_crc
+        return DictionaryCache(context.file.entry, row_group, self.leaves[column].index, chunk, checks)
 
     def variable_sink(self, target: OutputType, size_hint: int) -> PageSink:
         """Return a sink of strings or codes."""

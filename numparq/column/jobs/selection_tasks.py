@@ -12,14 +12,12 @@ from numparq.column.read.dictionary import DictionaryCache, FixedDictionary
 from numparq.column.read.output import fixed_output
 from numparq.column.read.page_sources import InMemoryPages, LocatedPages, PageSource, ScannedPages
 from numparq.column.read.row_selection import RowSelection, RowSlice, RowSlices
-from numparq.kernels.enums import BYTE_ARRAY
 from numparq.kernels.tables import (
     C_ITEM_SIZE,
     C_OUT,
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
-    C_TYPE,
     C_VALIDITY,
     L_ROW,
     PAGE_FIELDS,
@@ -133,7 +131,7 @@ def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, ro
     if is_located:
         locations = pages.page_table_of(rows.row_ranges)
         if len(locations) and locations[0, L_ROW] < 0:
-            cache = _dictionary_cache(scheduler, column, chunk[0], rows.row_group)
+            cache = scheduler.dictionary_cache(column, chunk[0], rows.row_group)
             if cache is not None and cache.dictionary is not None:
                 locations = locations[1:]
         source = LocatedPages(context.reader, chunk, locations)
@@ -152,19 +150,6 @@ def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, ro
         sink = scheduler.variable_sink(target, size_hint)
     selection = ChunkSelection(rows.row_ranges, rows.mask)
     return DecodeTask(context, [rows.row_group], [column], source, sink, False, selection, cache)
-
-
-def _dictionary_cache(
-    scheduler: TaskScheduler, column: int, chunk: np.ndarray, row_group: int
-) -> DictionaryCache | None:
-    """Return the cache of a chunk's dictionary; None in limited memory, and for codes of fixed-size values."""
-    context, target = scheduler.context, scheduler.memory.targets[column]
-    if context.file is None or context.local.share.limit is not None:
-        return None
-    if target.storage == "dictionary" and chunk[C_TYPE] != BYTE_ARRAY:
-        return None
-    checks = target.utf8, context.verify_crc
-    return DictionaryCache(context.file.entry, row_group, scheduler.leaves[column].index, chunk, checks)
 
 
 def _nested_task(

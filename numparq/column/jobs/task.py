@@ -179,8 +179,8 @@ class DecodeTask:
         if utf8 and not is_utf8(dictionary):
             is_dictionary = pages.pages[:, P_TYPE] == DICTIONARY_PAGE
             self.check_utf8(dictionary, Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]))
-        if cache is not None and self.selection is not None:
-            cache.keep_binary(dictionary, self.selection.count)
+        if cache is not None:
+            cache.keep_binary(dictionary, 0 if self.selection is None else self.selection.count)
         return dictionary
 
     def split_pages(self, pages: Pages) -> list[Pages]:

@@ -13,8 +13,6 @@ from numparq.column.scratch import allocate
 from numparq.kernels import selection_kernels
 from numparq.kernels.tables import SLACK
 
-from .output import NO_MASK
-
 __all__ = [
     "ValueIndices",
     "ValueRanges",
@@ -137,17 +135,13 @@ def take_binary(piece: BinaryArray, selection: ValueSelection) -> BinaryArray:
     return BinaryArray(offsets, data, None if piece.validity is None else take_array(piece.validity, selection))
 
 
-def take_prefixed(
-    data: np.ndarray, starts: np.ndarray, validity: np.ndarray | None, selection: ValueIndices
-) -> BinaryArray:
+def take_prefixed(data: np.ndarray, starts: np.ndarray, selection: ValueIndices) -> BinaryArray:
     """Take strings out of PLAIN pages, whose lengths lie before their starts."""
-    there = None if validity is None else take_array(validity, selection)
     starts = take_array(starts, selection)
-    mask, offsets = NO_MASK if there is None else there, allocate(len(starts) + 1, "i8")
-    size = selection_kernels.measure_prefixed_strings(data, starts, mask, int(there is not None), len(starts), offsets)
-    out = allocate(size + SLACK)
+    offsets = allocate(len(starts) + 1, "i8")
+    out = allocate(selection_kernels.measure_prefixed_strings(data, starts, len(starts), offsets) + SLACK)
     selection_kernels.copy_prefixed_strings(data, starts, len(starts), offsets, out)
-    return BinaryArray(offsets, out, there)
+    return BinaryArray(offsets, out)
 
 
 def dictionary_decode(piece: DictionaryArray) -> BinaryArray:

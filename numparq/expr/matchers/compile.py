@@ -18,6 +18,9 @@ from .vectors import ColumnVector, RowMask
 
 Matcher = Callable[[ColumnVector, RowMask], None]
 
+# Kinds of values that are matched where they are in pages, in the runs of a column.
+_MATCHED_IN_PAGES = ("signed", "unsigned", "float")
+
 
 def match_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVector, mask: RowMask) -> None:
     """Combine into the mask which values match.
@@ -32,6 +35,10 @@ def match_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
         else:
             matcher = _COMPILERS[predicate.domain.kind](predicate)
         predicate.matcher.append(matcher)
+    if column.runs is not None and (
+        isinstance(predicate, BloomPredicate) or predicate.domain.kind not in _MATCHED_IN_PAGES
+    ):
+        column = column.join_runs()
     predicate.matcher[0](column, mask)
 
 

@@ -38,18 +38,16 @@ class IntMatcher:
 
     def match(self, column: ColumnVector, mask: RowMask) -> None:
         """Combine into the mask which values of a column, of at most 8 bytes each, are in the ranges."""
-        values = column.values
-        flags = values.flags
-        if values.dtype.kind != "i" or values.dtype.itemsize < 4 or not (flags.c_contiguous and flags.aligned):
-            values = _kernel_integers(values)
-        run = getattr(predicate_kernels, f"{self._name}{values.dtype.itemsize}")
-        run(values, *self._arguments, *mask.kernel_arguments)
-
-
-def _kernel_integers(values: np.ndarray) -> np.ndarray:
-    """Return values as the kernels' integers: signed, 4 or 8 bytes, contiguous and aligned."""
-    bits = values.view(f"=i{values.dtype.itemsize}")
-    return np.require(bits.astype(np.int32) if bits.itemsize < 4 else bits, requirements=("C", "A"))
+        values, runs = column.values, column.runs
+        item = values.itemsize if column.stored is None else column.stored.itemsize
+        if runs is None:
+            if item < 4:
+                values, item = values.view(f"=i{item}").astype(np.int32), 4
+            elif not values.flags.c_contiguous:
+                values = np.ascontiguousarray(values)
+            values, runs = values.view(np.uint8), np.array([0, len(mask.out)])
+        run = getattr(predicate_kernels, self._name)
+        run(values, runs, len(runs) // 2, item, *self._arguments, *mask.kernel_arguments)
 
 
 def _signed(number: int) -> int:

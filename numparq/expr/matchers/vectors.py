@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numparq.column.buffers import join_runs
 from numparq.kernels import predicate_kernels
 
 # How an answer is combined with what the mask holds: `opens` and `keeps` of the kernels.
@@ -78,7 +79,12 @@ class ColumnVector:
         BYTE_ARRAY: one more than values.
     are_prefixed : bool
         Whether `offsets` (int64) are the starts of strings in PLAIN pages instead, an item a value: the length of each
-        lies in the four bytes before it. At nulls they are any positions.
+        lies in the four bytes before it.
+    runs : int64 array or None
+        Values of a fixed width in PLAIN pages, bytes in `values`: by turns where the values of a page begin, and how
+        many they are.
+    stored : dtype or None
+        That of values in `runs`.
     validity : uint8 or bool array or None
         One item a value, 0 for a null; None without nulls. `values` holds anything at nulls.
     levels : mapping of int to array
@@ -97,6 +103,15 @@ class ColumnVector:
     list_offsets: np.ndarray | None = None
     codes: np.ndarray | None = None
     are_prefixed: bool = False
+    runs: np.ndarray | None = None
+    stored: np.dtype[Any] | None = None
+
+    def join_runs(self) -> ColumnVector:
+        """Return the column with its values in one array, uncopied if there is one run."""
+        if self.runs is None:
+            return self
+        assert self.stored is not None
+        return replace(self, values=join_runs(self.values, self.runs, self.stored), runs=None, stored=None)
 
     def string_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return where each string begins and ends, int64; nulls are empty."""
@@ -105,5 +120,4 @@ class ColumnVector:
         if not self.are_prefixed:
             return offsets[:-1], offsets[1:]
         prefixes = self.values[offsets[:, None] + np.arange(-4, 0)]
-        lengths = np.ascontiguousarray(prefixes).view("<u4").reshape(-1)
-        return offsets, offsets + (lengths if self.validity is None else lengths * (self.validity[: len(offsets)] != 0))
+        return offsets, offsets + np.ascontiguousarray(prefixes).view("<u4").reshape(-1)

@@ -10,14 +10,7 @@ from numparq.kernels.encodings.plain import copy_string, read_plain_binary, read
 from numparq.kernels.enums import DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.memory import copy_bytes, fill_bytes, load8, load32
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import (
-    BAD_DICTIONARY,
-    BAD_LENGTH,
-    BAD_UTF8,
-    NEED_ROOM,
-    TRUNCATED,
-    UNSUPPORTED_ENCODING,
-)
+from numparq.kernels.status import BAD_DICTIONARY, NEED_ROOM, TRUNCATED, UNSUPPORTED_ENCODING
 from numparq.kernels.tables import (
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
@@ -38,16 +31,7 @@ from numparq.kernels.tables import (
     PAGE_FIELDS,
 )
 
-from .pad_nulls import count_valid
-from .page_sections import (
-    VALUES_END,
-    VALUES_POS,
-    check_values_end,
-    decode_page_validity,
-    find_sections,
-    rows_in_range,
-)
-from .utf8 import is_ascii, is_utf8
+from .page_sections import VALUES_END, VALUES_POS, check_values_end, open_page
 
 # Items of `state`: the page of a negative status; bytes written, before and after; bytes needed in all.
 # After NEED_ROOM, decoding can resume from that page, of which nothing was written, with an output of the bytes needed.
@@ -183,19 +167,9 @@ def decode_binary_page(chunks, chunk, pages, page, raw, scratch, memory, row, ro
     `memory` has entry offsets, entries, indices, levels, validity, offsets and bytes, as in `decode_binary_pages`.
     """
     _, _, _, levels, validity, _, _ = memory
-    start, stop = rows_in_range(chunks, chunk, pages, page)
-    if start >= stop:
-        return 0
-    status = find_sections(chunks, chunk, pages, page, raw, scratch, state)
-    if status < 0:
-        return status
-    present = decode_page_validity(chunks, chunk, pages, page, raw, scratch, state, levels, 0)
-    if present < 0:
+    present, start, count, skip, valid = open_page(chunks, chunk, pages, page, raw, scratch, levels, state)
+    if present < 0 or count == 0:
         return present
-    optional = present < pages[page + P_NUM_VALUES]
-    skip = count_valid(levels, 0, start) if optional else start
-    count = stop - start
-    valid = count_valid(levels, start, count) if optional else count
     data = scratch if pages[page + P_IS_COMPRESSED] else raw
     encoding = pages[page + P_ENCODING]
     if encoding == PLAIN:
@@ -207,7 +181,7 @@ def decode_binary_page(chunks, chunk, pages, page, raw, scratch, memory, row, ro
     if written < 0:
         return written
     state[STATE_BYTES] = written
-    if optional:
+    if valid < count:
         copy_bytes(validity, row, levels, start, count)
     else:
         fill_bytes(validity, row, 1, count)
@@ -246,115 +220,6 @@ def decode_binary_pages(
         chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
         row = chunks[chunk + C_VALIDITY] + max(pages[page + P_ROW] - chunks[chunk + C_ROW_START], 0)
         nulls = decode_binary_page(chunks, chunk, pages, page, raw, scratch, memory, row, room, state)
-        if nulls < 0:
-            return nulls
-        chunks[chunk + C_NULL_COUNT] += nulls
-    return 0
-
-
-# Strings of one length that are found at once.
-_FOUND_AT_ONCE = 8
-
-
-@helper
-def find_plain_starts(data, pos, end, levels, level, optional, count, starts, row):
-    """Write where the PLAIN strings of `count` rows begin; return the position after the last one, or a status.
-
-    A start is that of a string's bytes, after its length; of a null, any position.
-    """
-    i = 0
-    while i < count:
-        # A position depends on all lengths before it, which is slow; several strings of one length are found at once.
-        length = load32(data, pos)
-        size = length + 4
-        if not optional and i + _FOUND_AT_ONCE <= count and pos + _FOUND_AT_ONCE * size <= end:
-            differ = 0
-            for k in range(1, _FOUND_AT_ONCE):
-                differ |= load32(data, pos + k * size) ^ length
-            if differ == 0:
-                for k in range(_FOUND_AT_ONCE):
-                    starts[row + i + k] = pos + k * size + 4
-                pos += _FOUND_AT_ONCE * size
-                i += _FOUND_AT_ONCE
-                continue
-        starts[row + i] = pos + 4
-        if not optional or load8(levels, level + i):
-            if end - pos < 4:
-                return TRUNCATED
-            if length > end - pos - 4:
-                return BAD_LENGTH
-            pos += size
-        i += 1
-    return pos
-
-
-@helper
-def check_page_utf8(data, pos, end, levels, level, optional, count, starts, row):
-    """Check the strings of `count` rows that lie from `pos` to `end`; return 0 or BAD_UTF8."""
-    if is_ascii(data, pos, end):  # their lengths included: most are below 128
-        return 0
-    for i in range(count):
-        start = starts[row + i]
-        if optional and load8(levels, level + i) == 0:
-            continue
-        if not is_utf8(data, start, start + load32(data, start - 4)):
-            return BAD_UTF8
-    return 0
-
-
-@helper
-def find_page_strings(chunks, chunk, pages, page, raw, scratch, levels, validity, starts, row, is_text, state):
-    """Find the strings of a PLAIN data page from row `row` on; return the nulls among them, or a status."""
-    start, stop = rows_in_range(chunks, chunk, pages, page)
-    if start >= stop:
-        return 0
-    status = find_sections(chunks, chunk, pages, page, raw, scratch, state)
-    if status < 0:
-        return status
-    present = decode_page_validity(chunks, chunk, pages, page, raw, scratch, state, levels, 0)
-    if present < 0:
-        return present
-    if pages[page + P_ENCODING] != PLAIN:
-        return UNSUPPORTED_ENCODING
-    optional = present < pages[page + P_NUM_VALUES]
-    count = stop - start
-    valid = count_valid(levels, start, count) if optional else count
-    skip = count_valid(levels, 0, start) if optional else start
-    data = scratch if pages[page + P_IS_COMPRESSED] else raw
-    end = state[VALUES_END]
-    pos = skip_plain_binary(data, state[VALUES_POS], end, skip)
-    if pos < 0:
-        return pos
-    stop = find_plain_starts(data, pos, end, levels, start, optional, count, starts, row)
-    status = min(stop, 0)
-    if status == 0 and present > 0 and skip + valid == present:
-        status = check_values_end(chunks, chunk, stop, end)
-    if status == 0 and is_text:
-        status = check_page_utf8(data, pos, stop, levels, start, optional, count, starts, row)
-    if status < 0:
-        return status
-    if optional:
-        copy_bytes(validity, row, levels, start, count)
-    else:
-        fill_bytes(validity, row, 1, count)
-    return count - valid
-
-
-@kernel("i8 i8 x x u1 u1 u1 u1 i8 x i8")
-def find_string_starts(chunks, pages, first, last, raw, scratch, levels, validity, starts, is_text, state):
-    """Find the strings of PLAIN data pages `first` to `last` of one chunk where they are; return 0 or a status.
-
-    C_VALIDITY is the output row of the chunk's first row. A start is a position in `scratch` if the page was
-    compressed, else in `raw`; the string's length is in the four bytes before it. `is_text`: strings must be UTF-8.
-    """
-    for number in range(first, last):
-        page = number * PAGE_FIELDS
-        state[STATE_PAGE] = number
-        chunk = pages[page + P_CHUNK] * CHUNK_FIELDS
-        row = chunks[chunk + C_VALIDITY] + max(pages[page + P_ROW] - chunks[chunk + C_ROW_START], 0)
-        nulls = find_page_strings(
-            chunks, chunk, pages, page, raw, scratch, levels, validity, starts, row, is_text, state
-        )
         if nulls < 0:
             return nulls
         chunks[chunk + C_NULL_COUNT] += nulls

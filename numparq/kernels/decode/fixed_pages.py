@@ -40,15 +40,8 @@ from numparq.kernels.tables import (
 )
 
 from .casts import cast_values
-from .pad_nulls import count_valid, fill_nulls, pad_nulls
-from .page_sections import (
-    VALUES_END,
-    VALUES_POS,
-    check_values_end,
-    decode_page_validity,
-    find_sections,
-    rows_in_range,
-)
+from .pad_nulls import fill_nulls, pad_nulls
+from .page_sections import VALUES_END, VALUES_POS, check_values_end, open_page
 
 
 @helper
@@ -88,73 +81,77 @@ def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, ou
 
 
 @helper
-def write_rows(chunks, chunk, values, pos, present, nulls, first, last, num_values, validity, out, target):
-    """Write rows `first` to `last` of a page whose dense values begin at `pos`."""
+def write_rows(chunks, chunk, values, pos, nulls, first, count, validity, out, target):
+    """Write `count` rows from row `first` of a page, whose dense values begin at `pos`."""
     item = chunks[chunk + C_ITEM_SIZE]
-    skip = first if present == num_values else count_valid(validity, 0, first)
-    pos += skip * item
     if nulls == 0:
-        copy_bytes(out, target, values, pos, (last - first) * item)
-    elif nulls == last - first:
+        copy_bytes(out, target, values, pos, count * item)
+    elif nulls == count:
         fill_nulls(nulls, item, chunks[chunk + C_FILL], out, target)
     else:
-        pad_nulls(values, pos, validity, first, last - first, item, chunks[chunk + C_FILL], out, target)
+        pad_nulls(values, pos, validity, first, count, item, chunks[chunk + C_FILL], out, target)
     return 0
 
 
 @helper
 def decode_rows(
-    chunks, chunk, pages, page, data, parts, present, nulls, first, last, dictionary, dense, validity, out, target
+    chunks, chunk, data, encoding, parts, present, skip, nulls, first, count, dictionary, dense, validity, out, target
 ):
-    """Decode the values of a page and write its rows `first` to `last`; return 0 or a status."""
-    num_values = pages[page + P_NUM_VALUES]
-    encoding = pages[page + P_ENCODING]
+    """Decode the values of a page and write `count` rows from row `first`; return 0 or a status."""
     pos = parts[VALUES_POS]
     end = parts[VALUES_END]
-    if present == last - first and nulls == 0 and present == num_values:
+    if present == count and nulls == 0:
         return decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, out, target)
+    skipped = skip * chunks[chunk + C_ITEM_SIZE]
     if encoding == PLAIN and chunks[chunk + C_CAST] == COPY and chunks[chunk + C_TYPE] != BOOLEAN:
         status = check_fixed_size(chunks, chunk, pos, end, present)
         if status < 0:
             return status
-        return write_rows(chunks, chunk, data, pos, present, nulls, first, last, num_values, validity, out, target)
+        return write_rows(chunks, chunk, data, pos + skipped, nulls, first, count, validity, out, target)
     status = decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, dense, 0)
     if status < 0:
         return status
-    return write_rows(chunks, chunk, dense, 0, present, nulls, first, last, num_values, validity, out, target)
+    return write_rows(chunks, chunk, dense, skipped, nulls, first, count, validity, out, target)
 
 
 @helper
 def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, parts):
     """Decode a data page into its rows of the output; return the nulls among the selected rows, or a status."""
-    first, last = rows_in_range(chunks, chunk, pages, page)
-    if first >= last:
-        return 0
-    status = find_sections(chunks, chunk, pages, page, raw, scratch, parts)
-    if status < 0:
-        return status
-    present = decode_page_validity(chunks, chunk, pages, page, raw, scratch, parts, validity, 0)
-    if present < 0:
+    present, first, count, skip, valid = open_page(chunks, chunk, pages, page, raw, scratch, validity, parts)
+    if present < 0 or count == 0:
         return present
-    nulls = 0
-    if present < pages[page + P_NUM_VALUES]:
-        nulls = last - first - count_valid(validity, first, last - first)
+    nulls = count - valid
     if nulls > 0 and chunks[chunk + C_NULLS] == NULLS_RAISE:
         return NULL_FOUND
     row = pages[page + P_ROW] + first - chunks[chunk + C_ROW_START]
     target = chunks[chunk + C_OUT] + row * chunks[chunk + C_ITEM_SIZE]
     data = scratch if pages[page + P_IS_COMPRESSED] else raw
+    encoding = pages[page + P_ENCODING]
     status = decode_rows(
-        chunks, chunk, pages, page, data, parts, present, nulls, first, last, dictionary, dense, validity, out, target
+        chunks,
+        chunk,
+        data,
+        encoding,
+        parts,
+        present,
+        skip,
+        nulls,
+        first,
+        count,
+        dictionary,
+        dense,
+        validity,
+        out,
+        target,
     )
     if status < 0:
         return status
     if chunks[chunk + C_NULLS] == NULLS_MASK:
         masked = chunks[chunk + C_VALIDITY] + row
         if nulls == 0:
-            fill_bytes(mask, masked, 1, last - first)
+            fill_bytes(mask, masked, 1, count)
         else:
-            copy_bytes(mask, masked, validity, first, last - first)
+            copy_bytes(mask, masked, validity, first, count)
     return nulls
 
 

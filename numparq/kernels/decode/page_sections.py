@@ -32,6 +32,7 @@ from numparq.kernels.tables import (
 )
 
 from .levels import check_zero_levels, decode_validity, find_level_section
+from .pad_nulls import count_valid
 
 # Sections of a page: items of the kernels' `state` after those that the caller reads.
 LEVELS_POS, LEVELS_END, VALUES_POS, VALUES_END = 4, 5, 6, 7
@@ -118,6 +119,26 @@ def rows_in_range(chunks, chunk, pages, page):
     first = max(chunks[chunk + C_ROW_START] - pages[page + P_ROW], 0)
     last = min(chunks[chunk + C_ROW_STOP] - pages[page + P_ROW], pages[page + P_NUM_VALUES])
     return first, last
+
+
+@helper
+def open_page(chunks, chunk, pages, page, raw, scratch, levels, sections):
+    """Store the sections of a data page, and decode its validity to `levels`.
+
+    Return the number of values present (or a status), the page's first selected row, the number of selected rows, and
+    how many values come before these rows, and how many are theirs. Pages without selected rows are not looked at.
+    """
+    start, stop = rows_in_range(chunks, chunk, pages, page)
+    count = stop - start
+    if count <= 0:
+        return 0, start, 0, 0, 0
+    status = find_sections(chunks, chunk, pages, page, raw, scratch, sections)
+    if status < 0:
+        return status, start, count, 0, 0
+    present = decode_page_validity(chunks, chunk, pages, page, raw, scratch, sections, levels, 0)
+    if present < 0 or present == pages[page + P_NUM_VALUES]:
+        return present, start, count, start, count
+    return present, start, count, count_valid(levels, 0, start), count_valid(levels, start, count)
 
 
 @kernel("i8 x i8 x")

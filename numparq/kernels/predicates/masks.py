@@ -63,6 +63,17 @@ def match_any_element(matches, offsets, item, negated, validity, has_validity, o
     return count
 
 
+@kernel("u1 u1 x x u1")
+def spread_mask(mask, validity, null_answer, count, out):
+    """Spread the bytes of a mask, one a valid row, over rows; nulls become `null_answer`."""
+    place = 0
+    for i in range(count):
+        valid = np.int64(validity[i] != 0)
+        out[i] = mask[place] if valid else np.uint8(null_answer)
+        place += valid
+    return place
+
+
 @kernel("u1 x i8")
 def mask_to_ranges(mask, count, out):
     """Write start and exclusive end of each run of ones in a mask of 0 and 1; return the number of runs.

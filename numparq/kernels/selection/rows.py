@@ -156,14 +156,13 @@ def take_binary_indices(offsets, data, indices, count, out_offsets, out):
     return written
 
 
-@kernel("u1 i8 u1 x x i8")
-def measure_prefixed_strings(data, starts, validity, has_validity, count, offsets):
+@kernel("u1 i8 x i8")
+def measure_prefixed_strings(data, starts, count, offsets):
     """Write the offsets of strings whose lengths lie in the four bytes before their starts; gives their bytes."""
     written = 0
     offsets[0] = 0
     for i in range(count):
-        if not (has_validity and validity[i] == 0):
-            written += load32(data, starts[i] - 4)
+        written += load32(data, starts[i] - 4)
         offsets[i + 1] = written
     return written
 

@@ -159,19 +159,16 @@ def test_take_binary_indices(data, values):
 
 @given(data=st.data(), values=st.lists(st.one_of(st.binary(max_size=5), st.binary(max_size=60)), max_size=40))
 def test_take_strings_behind_their_lengths(data, values):
-    """Strings of PLAIN pages in any order; those of nulls are empty, wherever they start."""
+    """Strings of PLAIN pages in any order."""
     rng = np.random.default_rng(len(values))
     places = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=60)) if values else []
-    valid = data.draw(st.lists(st.booleans(), min_size=len(places), max_size=len(places)))
-    has_nulls = data.draw(st.booleans())
     plain = with_slack(rng, b"".join(len(value).to_bytes(4, "little") + value for value in values), 16)
     edges = np.cumsum([4, *(len(value) + 4 for value in values)])
     starts = edges[np.array(places, np.intp)].astype(np.int64)
-    expected = [values[place] if there or not has_nulls else b"" for place, there in zip(places, valid, strict=True)]
+    expected = [values[place] for place in places]
     for engine in ENGINES:
         offsets = GuardedBuffer(rng, len(places) + 1, "i8")
-        mask = np.array(valid, np.uint8)
-        size = engine.measure_prefixed_strings(plain, starts, mask, int(has_nulls), len(places), offsets.array)
+        size = engine.measure_prefixed_strings(plain, starts, len(places), offsets.array)
         out = GuardedBuffer(rng, size + 16)
         assert engine.copy_prefixed_strings(plain, starts, len(places), offsets.array, out.array) == size
         offsets.check()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -115,11 +115,36 @@ class ChunkDecode:
 
 
 def decode_fixed(engine: Engine, chunk: Chunk, request: DecodeRequest, seed: int = 1) -> DecodeOutcome:
-    """Decode the requested rows of a chunk of fixed-size values."""
+    """Decode the requested rows of a chunk of fixed-size values.
+
+    PLAIN values as stored, with a mask, are found where they are, too.
+    """
     table = page_table(chunk)
     outcomes = [_decode_fixed(ChunkDecode(engine, chunk, table, request, 2 * seed + again)) for again in range(2)]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
+    if chunk.column.physical != enums.BOOLEAN and _are_without_indices(table):
+        as_stored = replace(request, conversion=t.COPY, item=chunk.column.size, nulls=t.NULLS_MASK)
+        stored = _decode_fixed(ChunkDecode(engine, chunk, table, as_stored, 2 * seed))
+        nulls = [valid == 0 for valid in stored.mask]
+        rows = tuple(None if is_null else row for is_null, row in zip(nulls, stored.rows, strict=True))
+        _compare_found(engine, chunk, as_stored, seed, replace(stored, rows=rows))
     return outcomes[0]
+
+
+def _are_without_indices(table: np.ndarray) -> bool:
+    """Whether no page is a dictionary or holds indices."""
+    has_dictionary = (table[:, t.P_TYPE] == enums.DICTIONARY_PAGE).any()
+    return (
+        not has_dictionary and not np.isin(table[:, t.P_ENCODING], [enums.PLAIN_DICTIONARY, enums.RLE_DICTIONARY]).any()
+    )
+
+
+def _compare_found(engine: Engine, chunk: Chunk, request: DecodeRequest, seed: int, outcome: DecodeOutcome) -> None:
+    """Find the values of a chunk where they are, and compare them with the values decoded."""
+    for again in range(2):
+        found = _find_values(ChunkDecode(engine, chunk, page_table(chunk), request, 2 * seed + again))
+        assert (found.status < 0) == (outcome.status < 0)
+        assert found.status < 0 or found == outcome
 
 
 def _decode_fixed(run: ChunkDecode) -> DecodeOutcome:
@@ -174,52 +199,50 @@ def decode_binary(
         _decode_binary(ChunkDecode(engine, chunk, table, request, 2 * seed + again), room) for again in range(2)
     ]
     assert outcomes[0] == outcomes[1], "the outcome depends on bytes that nobody wrote"
-    has_dictionary = (table[:, t.P_TYPE] == enums.DICTIONARY_PAGE).any()
-    if not has_dictionary and not np.isin(table[:, t.P_ENCODING], [enums.PLAIN_DICTIONARY, enums.RLE_DICTIONARY]).any():
-        for again in range(2):
-            found = _find_strings(ChunkDecode(engine, chunk, table, request, 2 * seed + again))
-            assert (found.status < 0) == (outcomes[0].status < 0)
-            assert found.status < 0 or found == outcomes[0]
+    if _are_without_indices(table):
+        _compare_found(engine, chunk, request, seed, outcomes[0])
     return outcomes[0]
 
 
-def _find_strings(run: ChunkDecode) -> DecodeOutcome:
-    """Find the strings of a chunk without dictionary indices, a page a call."""
+def _find_values(run: ChunkDecode) -> DecodeOutcome:
+    """Find the PLAIN values of a chunk, several pages a call."""
     if run.failure is not None:
         return run.finish() or run.failure
-    count = run.request.stop - run.request.start
-    starts, validity, state = run.buffer(count, "i8"), run.buffer(count), run.buffer(STATE_FIELDS, "i8")
+    count, is_binary = run.request.stop - run.request.start, run.chunks[t.C_TYPE] == enums.BYTE_ARRAY
+    validity, state = run.buffer(count), run.buffer(STATE_FIELDS, "i8")
     levels = run.buffer(run.values + t.SLACK)
-    rows: list[bytes | None] = []
+    values: list[bytes] = []
     for first, last, decompressed in run.parts():
-        for number in range(first, last):
-            page = run.pages[number]
-            status = run.engine.find_string_starts(
-                run.chunks,
-                run.pages.reshape(-1),
-                number,
-                number + 1,
-                run.raw,
-                decompressed,
-                levels,
-                validity,
-                starts,
-                0,
-                state,
+        flags = run.pages[first:last, t.P_IS_COMPRESSED].tolist()
+        cuts = [first + at for at in range(1, last - first) if flags[at] != flags[at - 1]]
+        for start, stop in itertools.pairwise([first, *cuts, last]):
+            found = run.buffer(count if is_binary else 2 * (stop - start), "i8")
+            status = run.engine.find_plain_values(
+                run.chunks, run.pages.reshape(-1), start, stop, run.raw, decompressed, levels, validity, found, 0, state
             )
             if status < 0:
-                run.failure = DecodeOutcome(status, int(state[STATE_PAGE]))
-                break
-            data = (decompressed if page[t.P_IS_COMPRESSED] else run.raw).tobytes()
-            end = min(int(page[t.P_ROW] + page[t.P_NUM_VALUES]), run.request.stop) - run.request.start
-            for row in range(len(rows), end):
-                start = int(starts[row])
-                size = int.from_bytes(data[start - 4 : start], "little")
-                rows.append(data[start : start + size] if validity[row] else None)
-        if run.failure is not None:
-            break
-    null_count = int(run.chunks[t.C_NULL_COUNT])
-    return run.finish() or DecodeOutcome(0, -1, tuple(rows), validity.tobytes(), null_count)
+                run.failure = DecodeOutcome(status, int(state[0]))
+                return run.finish() or run.failure
+            data = (decompressed if run.pages[start, t.P_IS_COMPRESSED] else run.raw).tobytes()
+            here = _strings_at(data, found[:status].tolist())
+            if not is_binary:
+                here = _values_in_runs(data, found.reshape(-1, 2).tolist(), int(run.chunks[t.C_TYPE_LENGTH]))
+            assert len(here) == status
+            values += here
+    if run.failure is not None:
+        return run.finish() or run.failure
+    place = iter(values)
+    rows = [next(place) if valid else None for valid in validity.tolist()]
+    assert next(place, None) is None
+    return run.finish() or DecodeOutcome(0, -1, tuple(rows), validity.tobytes(), int(run.chunks[t.C_NULL_COUNT]))
+
+
+def _strings_at(data: bytes, starts: list[int]) -> list[bytes]:
+    return [data[start : start + int.from_bytes(data[start - 4 : start], "little")] for start in starts]
+
+
+def _values_in_runs(data: bytes, runs: list[list[int]], width: int) -> list[bytes]:
+    return [data[at : at + width] for start, count in runs for at in range(start, start + count * width, width)]
 
 
 def _decode_binary(run: ChunkDecode, room: int | None) -> DecodeOutcome:
