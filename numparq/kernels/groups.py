@@ -35,7 +35,12 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "thrift.records": ("read_thrift_struct", "read_thrift_structs"),
         "thrift.wire": (),
     },
-    "objects": {"objects.strings": ("build_str_objects", "build_bytes_objects"), "objects.types": ()},
+    "objects": {
+        "encodings.dictionary": ("index_binary",),
+        "encodings.hybrid_rle": (),
+        "objects.strings": ("build_str_objects", "build_bytes_objects"),
+        "objects.types": (),
+    },
     "nested": {
         "decode.levels": ("decode_page_levels",),
         "encodings.hybrid_rle": (),
@@ -75,7 +80,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "encodings.hybrid_rle": (),
     },
     "writing": {
-        "encodings.dictionary": ("index_fixed", "index_binary"),
+        "encodings.dictionary": ("index_fixed",),
         "encodings.hybrid_rle": ("encode_hybrid_u1", "encode_hybrid_i4"),
         "encodings.plain": ("encode_plain_booleans", "encode_plain_binary"),
         "encodings.delta_binary_packed": (),

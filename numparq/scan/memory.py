@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,8 @@ from numparq.format.schema import Leaf
 from numparq.to_pandas.frame import BlockLayout
 from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
+
+from .leaf_memory import ChunkCounts, built_bytes, leaf_bytes
 
 if TYPE_CHECKING:
     from .file_columns import FileColumns
@@ -40,59 +44,17 @@ __all__ = [
     "virtual_row_bytes",
 ]
 
-# Bytes of a Python object by `array_kind`: pointer and object header. Interned objects (small integers) are
-# counted too, since their number is unknown.
-_OBJECTS = {
-    "decimals": 8 + 112,
-    "dates": 8 + 32,
-    "times": 8 + 40,
-    "uuids": 8 + 112,
-    "bytes": 8 + 40,
-    "text_objects": 8 + 56,
-    "bool_objects": 8,
-    "nulls": 8,
-}
-_OBJECT = 8 + 48  # a value in a nested column
-_CONTAINER = 8 + 120  # a list or dict, at least one for each row
-_MARK = 1  # validity mask
-_OFFSET = 8
-_CODE = 4 + 4  # dictionary code: decoded, and in the Categorical
 _VIRTUAL = 8 + 8 + 8  # a number of a virtual column, of its row, and of all files together
 # Scratch buffers grow by a quarter beyond the requested size.
 _SLACK = 1.25
+_RETAINED = 512 << 10  # of a thread: small objects, and what the allocator retains of freed ones
 _MIN_WINDOW_BYTES = 64 << 10
-
-_Numbers = np.ndarray
-
-
-def _fixed(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
-    assert target.dtype is not None
-    width = target.dtype.itemsize + (_MARK if target.nulls == "mask" else 0) + _OBJECTS.get(target.array_kind, 0)
-    return rows * (width + (_CODE if target.categorical else 0))
-
-
-def _binary(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
-    objects = _OBJECTS.get(target.array_kind, 0)
-    needed: _Numbers = rows * (_OFFSET + _MARK + objects) + sizes * (2 if objects else 1)
-    return needed
-
-
-def _dictionary(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
-    needed: _Numbers = rows * _CODE + np.minimum(sizes, rows * 64)
-    return needed
-
-
-def _null(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
-    return rows * _OBJECTS["nulls"]
 
 
 def virtual_row_bytes(names: Iterable[str], file_name: str) -> int:
     """Return the bytes of a row's virtual columns."""
-    size_of_name = _OFFSET + len(file_name.encode(errors="surrogatepass")) + 8  # and which file it is of
+    size_of_name = 8 + len(file_name.encode(errors="surrogatepass")) + 8  # and which file it is of
     return sum(size_of_name if name == "file" else _VIRTUAL for name in names)
-
-
-_RULES = {"fixed": _fixed, "binary": _binary, "dictionary": _dictionary, "null": _null}
 
 
 class MemoryEstimate:
@@ -115,16 +77,18 @@ class MemoryEstimate:
         num_rows = np.maximum(file.footer.row_group_num_rows[groups], 1).astype(np.float64)
         self._position = {group: at for at, group in enumerate(groups)}
         self._bytes = np.zeros((len(groups), len(leaves)))
-        unencoded = chunks["unencoded_byte_array_data_bytes"]
         stored = np.maximum(chunks["total_uncompressed_size"], 0)
+        self.output_types = output_types
         self.is_lower_bound = False
+        siblings = Counter(leaf.column for leaf in leaves)
         for at, (leaf, target) in enumerate(zip(leaves, output_types, strict=True)):
-            sizes = np.where(unencoded[:, at] >= 0, unencoded[:, at], stored[:, at]).astype(np.float64)
-            values = np.maximum(chunks["num_values"][:, at], 0).astype(np.float64)
-            rule = _nested if leaf.is_nested else _RULES[target.storage]
-            self._bytes[:, at] = rule(target, num_rows, values, sizes, as_objects)
-            has_dictionary = chunks["dictionary_page_offset"][:, at] > 0
-            self.is_lower_bound |= target.storage == "binary" and bool((has_dictionary & (unencoded[:, at] < 0)).any())
+            width = 0 if target.dtype is None or target.storage == "dictionary" else target.dtype.itemsize
+            counts = ChunkCounts.of_chunks(chunks, at, num_rows, width)
+            self._bytes[:, at] = leaf_bytes(target, counts, as_objects, leaf, siblings[leaf.column])
+            unknown = (chunks["dictionary_page_offset"][:, at] > 0) & (
+                chunks["unencoded_byte_array_data_bytes"][:, at] < 0
+            )
+            self.is_lower_bound |= target.storage == "binary" and bool(unknown.any())
         self._stored = stored + np.maximum(chunks["total_compressed_size"], 0)
         self._row_bytes = np.maximum(self._bytes.sum(axis=1) / num_rows + extra_row_bytes, 1.0).tolist()
 
@@ -152,17 +116,6 @@ class MemoryEstimate:
         return int(self._stored.max(initial=0))
 
 
-def _nested(target: OutputType, rows: _Numbers, values: _Numbers, sizes: _Numbers, as_objects: bool) -> _Numbers:
-    """Return the bytes of levels, values, their arrays, and the Python objects if there are any."""
-    width = _OFFSET if target.dtype is None else target.dtype.itemsize
-    decoded = values * (2 + width) + (sizes if target.dtype is None else 0)
-    # Arrow's builders hold a copy more.
-    needed: _Numbers = (
-        2 * decoded + values * _OBJECT + rows * _CONTAINER if as_objects else 3 * decoded + rows * _OFFSET
-    )
-    return needed
-
-
 def scratch_bytes(estimates: Sequence[MemoryEstimate], threads: int, window: int = WINDOW_BYTES) -> int:
     """Return the bytes of the threads' scratch buffers, given the bytes of a window of pages."""
     each = min(2 * window, max((one.max_chunk_bytes for one in estimates), default=0))
@@ -181,14 +134,17 @@ def scratch_share(limit: int, threads: int) -> ScratchShare:
 
 def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], threads: int, limit: int) -> None:
     """Raise LimitError if the rows of all files and the scratch buffers exceed `limit` bytes."""
-    rows = sum(len(some) for _, slices in parts for some in slices)
-    window = scratch_share(limit, threads).window_bytes
-    needed = sum(costs.slice_bytes(slices) for costs, slices in parts)
-    needed += scratch_bytes([costs for costs, _ in parts], threads, window)
+    rows, estimates = sum(len(some) for _, slices in parts for some in slices), [costs for costs, _ in parts]
+    of_rows = sum(costs.slice_bytes(slices) for costs, slices in parts) + threads * _RETAINED
+    of_rows += max((built_bytes(costs.output_types, rows) for costs in estimates), default=0)
+    needed = of_rows + scratch_bytes(estimates, threads, scratch_share(limit, threads).window_bytes)
     if needed > limit:
+        # Scratch buffers take a third of the limit, and no more than those of full windows.
+        enough = of_rows + min(scratch_bytes(estimates, threads), max(of_rows // 2, 1 << 20))
         raise LimitError(
             f"{rows:,} rows would take about {format_bytes(needed)} of memory, and memory_limit is "
-            f"{format_bytes(limit)}; read fewer columns or rows (filters, row_range, nrows), or batches (iter_batches)"
+            f"{format_bytes(limit)}; raise it to {format_bytes(enough, round_up=True)}, read fewer columns or rows "
+            "(filters, row_range, nrows), or batches (iter_batches)"
         )
 
 
@@ -207,10 +163,9 @@ def check_filter_memory(readers: Sequence[FileReader], options: ScanOptions, thr
 
 def filled_row_bytes(columns: FileColumns, types: Sequence[OutputType], as_objects: bool) -> float:
     """Return the bytes of a row in the projected leaves that files lack or cast: their own leaves do not count them."""
-    one, total = np.ones(1), 0.0
+    counts, total = ChunkCounts.of_rows(np.ones(1)), 0.0
     for at in (*columns.missing_positions, *(leaf for column in columns.cast for leaf in column.projected)):
-        rule = _nested if types[at].nested else _RULES[types[at].storage]
-        total += float(rule(types[at], one, one, 0 * one, as_objects)[0])
+        total += float(leaf_bytes(types[at], counts, as_objects, None, 1)[0])
     return total
 
 
@@ -235,11 +190,12 @@ def check_rows_memory(
     check_memory_limit(estimates, threads, options.memory_limit)
 
 
-def format_bytes(count: float) -> str:
+def format_bytes(count: float, *, round_up: bool = False) -> str:
     """Return a byte count as text, in the unit that suits it."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"
+            digits = 0 if unit == "bytes" or count >= 10 else 1
+            return f"{math.ceil(count * 10**digits) / 10**digits if round_up else count:.{digits}f} {unit}"
         count /= 1024
     return f"{count:,.1f} TiB"
 

@@ -18,6 +18,7 @@ from numparq.util.optional import import_pyarrow
 from .decimals import binary_to_integers, fixed_to_int64
 
 _MAX_OFFSET = (1 << 31) - 1
+_CHUNK_ROWS = 1 << 14  # rows at a time, to bound intermediate memory
 _DECIMAL_WORDS = {128: 2, 256: 4}
 
 
@@ -130,9 +131,14 @@ def _dictionary_chunks(piece: BinaryArray | DictionaryArray, value_type: Any) ->
 
 
 def _fixed_decimals(values: np.ndarray, validity: np.ndarray | None, decimal: ArrowType, arrow_type: Any) -> Any:
-    small = fixed_to_int64(values) if values.dtype.kind == "V" else values
-    words = _decimal_words(small, decimal) if small is not None else _decimal_words_from_bytes(values, decimal)
-    return _array(arrow_type, len(values), validity, words)
+    size = decimal.bit_width // 8
+    out = np.empty((len(values), size), np.uint8)
+    for start in range(0, len(values), _CHUNK_ROWS):
+        part = values[start : start + _CHUNK_ROWS]
+        small = fixed_to_int64(part) if part.dtype.kind == "V" else part
+        words = _decimal_words(small, decimal) if small is not None else _decimal_words_from_bytes(part, decimal)
+        out[start : start + len(part)] = words.view(np.uint8).reshape(-1, size)
+    return _array(arrow_type, len(values), validity, out)
 
 
 def _decimal_overflow(decimal: ArrowType) -> InvalidFileError:

@@ -14,7 +14,7 @@ from numparq.types.output_type import OutputType
 
 from . import numbers, objects, strings, temporal
 from .decimals import binary_decimal_objects, decimal_objects
-from .dictionary import build_categorical, restore_categorical
+from .dictionary import build_categorical, categorical_of, restore_categorical
 from .numbers import floats_if_nulls, integers_without_nulls, masked_array, masked_floats
 from .objects import bytes_object_array, str_object_array
 from .strings import string_array
@@ -37,7 +37,7 @@ def to_categorical(column: Any) -> pd.Categorical:
     masked = isinstance(distinct, pd.api.extensions.ExtensionArray) and hasattr(distinct.dtype, "numpy_dtype")
     if distinct.dtype == np.float16:  # pandas has no float16 Index
         distinct = distinct.astype(np.float32)
-    return pd.Categorical.from_codes(codes, pd.Index(distinct.to_numpy() if masked else distinct))
+    return categorical_of(codes, pd.Index(distinct.to_numpy() if masked else distinct), False)
 
 
 def _block_row(target: OutputType, buffer: DecodedColumn, num_rows: int) -> Any:

@@ -11,10 +11,10 @@ import pandas as pd
 from numparq.column.buffers import BinaryArray
 from numparq.errors import InvalidFileError
 
-from .objects import null_mask, take_objects
+from .objects import build_objects, null_mask, take_objects
 
 _CONTEXT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
-_CHUNK_ROWS = 1 << 18  # rows at a time, to bound intermediate memory
+_CHUNK_ROWS = 1 << 16  # rows at a time, to bound intermediate memory
 _MIN_FACTORIZED_ROWS = 128  # factorizing fewer costs more than building each
 
 
@@ -24,7 +24,7 @@ def decimal_objects(values: np.ndarray, scale: int, validity: np.ndarray | None,
     for start in range(0, len(values), _CHUNK_ROWS):
         part = values[start : start + _CHUNK_ROWS]
         small = fixed_to_int64(part) if part.dtype.kind == "V" else part
-        out[start : start + _CHUNK_ROWS] = _scale(_to_integers(part) if small is None else small, scale)
+        out[start : start + _CHUNK_ROWS] = _large(part, scale) if small is None else _scale(small, scale)
     mask = null_mask(validity, null_count)
     if mask is not None:
         out[mask] = None
@@ -54,9 +54,7 @@ def _scale(unscaled: np.ndarray | list[int], scale: int) -> np.ndarray | list[de
     if len(unscaled) < _MIN_FACTORIZED_ROWS:
         return _decimal_list(unscaled.tolist(), scale)
     codes, distinct = pd.factorize(unscaled)
-    table = np.empty(len(distinct), object)
-    table[:] = _decimal_list(distinct.tolist(), scale)
-    return take_objects(table, codes)
+    return take_objects(build_objects(distinct, lambda part: _decimal_list(part.tolist(), scale)), codes)
 
 
 def _decimal_list(unscaled: list[int], scale: int) -> list[decimal.Decimal]:
@@ -64,8 +62,11 @@ def _decimal_list(unscaled: list[int], scale: int) -> list[decimal.Decimal]:
     return list(map(_CONTEXT.scaleb, exact, repeat(decimal.Decimal(-scale)))) if scale else list(exact)
 
 
-def _to_integers(values: np.ndarray) -> list[int]:
-    return [int.from_bytes(item, "big", signed=True) for item in values.tolist()]
+def _large(values: np.ndarray, scale: int) -> np.ndarray:
+    """Return the Decimals of items with integers of more than eight bytes."""
+    return build_objects(
+        values, lambda part: _decimal_list([int.from_bytes(item, "big", signed=True) for item in part.tolist()], scale)
+    )
 
 
 def fixed_to_int64(values: np.ndarray) -> np.ndarray | None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
+from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray, concat_binary
+from numparq.column.read.take import ValueIndices, take_binary
 from numparq.format.arrow_type import DictionaryIndex
+from numparq.kernels import object_kernels
+from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
+from numparq.kernels.status import NO_DICTIONARY
+from numparq.kernels.tables import SLACK
 from numparq.types.output_type import UTF8_KINDS, OutputType, cast_stored
 
 from .objects import bytes_object_array, take_objects
@@ -32,8 +37,7 @@ def build_categorical(target: OutputType, pieces: list[BinaryArray | DictionaryA
     values: Any = (
         string_array([dictionary], None) if is_text else binary_objects([dictionary], bytes_object_array, None)
     )
-    dtype = pd.CategoricalDtype(pd.Index(values, copy=False), ordered=_is_ordered(target))
-    return pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
+    return categorical_of(codes, pd.Index(values, copy=False), _is_ordered(target))
 
 
 def restore_categorical(
@@ -51,14 +55,21 @@ def restore_categorical(
     codes, dictionary = _merge_pieces(coded)
     values = to_array(target.entry_type, _dictionary_buffer(target.entry_type, dictionary), len(dictionary))
     index = pd.Index(values, dtype=values.dtype, copy=False)
-    if index.hasnans or not index.is_unique:  # from several frames, such as 0.0 and -0.0
+    is_text = target.entry_type.array_kind in ("text", "text_objects")  # distinct bytes are distinct texts
+    if not is_text and (index.hasnans or not index.is_unique):  # from several frames, such as 0.0 and -0.0
         renumbered, index = pd.factorize(index)
         codes = np.append(renumbered, -1)[codes]
     if target.cast_to.ascending and any(isinstance(piece, BinaryArray) for piece in pieces):
         order = index.argsort()
         codes = np.append(np.argsort(order), -1)[codes]
         index = index.take(order)
-    dtype = pd.CategoricalDtype(index, ordered=target.cast_to.ordered)
+    return categorical_of(codes, index, target.cast_to.ordered)
+
+
+def categorical_of(codes: np.ndarray, categories: pd.Index, ordered: bool) -> pd.Categorical:
+    """Return a Categorical of distinct categories, which pandas would make objects and hash tables of to check."""
+    dtype = pd.CategoricalDtype._from_fastpath(categories, ordered)
+    codes = codes.astype(_code_dtype(len(categories)), copy=False)
     return pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
 
 
@@ -96,21 +107,23 @@ def _code_dtype(num_categories: int) -> np.dtype:
 def merge_dictionaries(dictionaries: list[Any]) -> tuple[list[np.ndarray], BinaryArray]:
     """Merge dictionaries, which may share or repeat values, into one in order of first appearance.
 
-    The remap of each dictionary (int64) maps its codes to the merged ones and ends with -1.
+    The remap of each dictionary (int32) maps its codes to the merged ones and ends with -1.
     """
-    codes: dict[bytes, int] = {}
-    remaps: dict[int, np.ndarray] = {}
-    latest = None
+    distinct, place_of = list[BinaryArray](), list[int]()
     for dictionary in dictionaries:
-        if latest is not None and _are_equal(dictionary, latest):  # most writers repeat it in every row group
-            remaps[id(dictionary)] = remaps[id(latest)]
-        latest = dictionary
-        if id(dictionary) not in remaps:
-            remap = [codes.setdefault(key, len(codes)) for key in byte_strings(dictionary)]
-            remaps[id(dictionary)] = np.array([*remap, -1], np.int64)
-    if dictionaries and np.array_equal(remaps[id(dictionaries[0])][:-1], np.arange(len(codes))):
-        return [remaps[id(dictionary)] for dictionary in dictionaries], dictionaries[0]
-    return [remaps[id(dictionary)] for dictionary in dictionaries], from_byte_strings(list(codes))
+        if not distinct or not _are_equal(dictionary, distinct[-1]):  # most writers repeat it in every row group
+            distinct.append(dictionary)
+        place_of.append(len(distinct) - 1)
+    remaps, merged, waiting, size = list[np.ndarray](), from_byte_strings([]), list[BinaryArray](), 0
+    for place, dictionary in enumerate(distinct, start=1):
+        waiting.append(dictionary)
+        size += int(dictionary.offsets[-1])
+        if size >= merged.offsets[-1] or place == len(distinct):  # so neither copies nor memory add up
+            encoded = dictionary_encode(concat_binary([merged, *waiting] if len(merged) else waiting))
+            stops = [*accumulate(map(len, waiting), initial=len(merged))]
+            remaps += [np.append(encoded.codes[start:stop], np.int32(-1)) for start, stop in pairwise(stops)]
+            merged, waiting, size = encoded.dictionary, [], 0
+    return [remaps[place] for place in place_of], merged
 
 
 def _are_equal(first: BinaryArray, second: BinaryArray) -> bool:
@@ -136,13 +149,6 @@ def keep_order_if_common(target: OutputType, dictionaries: list[BinaryArray]) ->
     return replace(target, type=arrow_type, cast_to=wanted)
 
 
-def byte_strings(piece: BinaryArray) -> list[bytes]:
-    """Return the values of a binary array as bytes objects, empty at nulls."""
-    offsets = piece.offsets.tolist()
-    data = piece.data[: offsets[-1]].tobytes()
-    return [data[start:stop] for start, stop in itertools.pairwise(offsets)]
-
-
 def from_byte_strings(values: list[bytes]) -> BinaryArray:
     """Return bytes objects as a binary array."""
     offsets = np.zeros(len(values) + 1, np.int64)
@@ -152,13 +158,39 @@ def from_byte_strings(values: list[bytes]) -> BinaryArray:
 
 def dictionary_encode(piece: BinaryArray) -> DictionaryArray:
     """Dictionary-encode a binary array: codes in order of first appearance, -1 at nulls."""
-    found: dict[bytes, int] = {}
-    present = np.ones(len(piece), bool) if piece.validity is None else piece.validity.view(bool)
-    codes = [
-        found.setdefault(key, len(found)) if there else -1
-        for key, there in zip(byte_strings(piece), present.tolist(), strict=True)
-    ]
-    return DictionaryArray(np.array(codes, np.int32), from_byte_strings(list(found)))
+    places = None if piece.validity is None else np.flatnonzero(piece.validity).astype(np.int32)
+    starts, ends = piece.offsets[:-1], piece.offsets[1:]
+    if places is not None:
+        starts, ends = starts[places], ends[places]
+    firsts, codes = _index_values(piece, starts, ends)
+    if places is not None:
+        firsts, there = places[firsts], codes
+        codes = np.full(len(piece), -1, np.int32)
+        codes[places] = there
+    if len(firsts) == len(piece):
+        return DictionaryArray(codes, piece)
+    data = piece.data
+    if len(data) < piece.offsets[-1] + SLACK:  # made of Python objects
+        data = np.append(data, np.zeros(SLACK, np.uint8))
+    return DictionaryArray(codes, take_binary(BinaryArray(piece.offsets, data), ValueIndices(firsts)))
+
+
+def _index_values(piece: BinaryArray, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first occurrence of each distinct value, and the code of every value (int32)."""
+    count = len(starts)
+    bits = (2 * count + 1).bit_length()
+    codes, firsts = np.empty(count, np.int32), np.empty(count, np.int32)
+    table, known = np.zeros(1 << bits, np.int32), np.empty(ENTRY_FIELDS * count, np.int64)
+    size = int(piece.offsets[-1])
+    room = (table, known, bits, count, 1 << 62, 0, 0)
+    entries = object_kernels.index_binary(piece.data, size, starts, ends, count, *room, firsts, codes)
+    if entries == NO_DICTIONARY:  # values made to collide in the kernel's table
+        data = piece.data[:size].tobytes()
+        values = [data[start:stop] for start, stop in zip(starts.tolist(), ends.tolist(), strict=True)]
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+        codes[:] = [numbers[value] for value in values]
+        return np.unique(codes, return_index=True)[1].astype(np.int32), codes
+    return firsts[:entries].copy(), codes
 
 
 def dictionary_encode_fixed(piece: BinaryArray) -> DictionaryArray:

@@ -13,6 +13,7 @@ from numparq.kernels.objects.strings import DECODE_ERROR, NULL_OBJECT
 from numparq.kernels.status import check_status
 
 _CHUNK_ROWS = 1 << 15  # rows at a time: their indices fit the CPU cache
+_BUILT_ROWS = 1 << 12
 _SAMPLE_ROWS = 1024
 
 
@@ -36,26 +37,30 @@ def take_objects(table: np.ndarray, indices: np.ndarray, lowest: int = 0) -> np.
     return out
 
 
+def build_objects(values: np.ndarray, make: Callable[[np.ndarray], Any]) -> np.ndarray:
+    """Return an object for each value, built some rows at a time: the lists that `make` returns are temporary."""
+    out = np.empty(len(values), object)
+    for start in range(0, len(values), _BUILT_ROWS):
+        part = values[start : start + _BUILT_ROWS]
+        out[start : start + len(part)] = make(part)
+    return out
+
+
 def distinct_objects(values: np.ndarray, make: Callable[[np.ndarray], list[Any]]) -> np.ndarray:
     """Return an object for each integer, built once per distinct value if a sample shows many repeats.
 
     `make` returns the list of objects of an array.
     """
     sample = values[:: max(1, len(values) // _SAMPLE_ROWS)]
-    out = np.empty(len(values), object)
     if len(np.unique(sample)) * 2 < len(sample):
         codes, distinct = pd.factorize(values)
-        table = np.empty(len(distinct), object)
-        table[:] = make(distinct)
-        return take_objects(table, codes)
-    out[:] = make(values)
-    return out
+        return take_objects(build_objects(distinct, make), codes)
+    return build_objects(values, make)
 
 
 def uuid_objects(values: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
     """Return `uuid.UUID` objects of 16-byte big-endian items, None at nulls."""
-    out = np.empty(len(values), object)
-    out[:] = [uuid.UUID(int=int.from_bytes(item, "big")) for item in values.tolist()]
+    out = build_objects(values, lambda part: [uuid.UUID(int=int.from_bytes(item, "big")) for item in part.tolist()])
     mask = null_mask(validity, null_count)
     if mask is not None:
         out[mask] = None

@@ -10,13 +10,12 @@ import pandas as pd
 
 from numparq.column.buffers import BinaryArray
 
-from .objects import null_mask, str_object_array
+from .objects import build_objects, null_mask, str_object_array
 
 
 def fixed_bytes_objects(values: np.ndarray, validity: np.ndarray | None, null_count: int) -> np.ndarray:
     """Return bytes objects of fixed-size items, None at nulls."""
-    out = np.empty(len(values), object)
-    out[:] = values.tolist()
+    out = build_objects(values, np.ndarray.tolist)
     mask = null_mask(validity, null_count)
     if mask is not None:
         out[mask] = None

@@ -13,7 +13,7 @@ from numparq.column.buffers import DecodedColumn
 from numparq.format.key_values.time_zones import warn_of_unknown_zone
 from numparq.types.output_type import OutputType
 
-from .objects import distinct_objects, null_mask, take_objects
+from .objects import build_objects, distinct_objects, null_mask, take_objects
 
 _MIN_DAY = datetime.date.min.toordinal() - datetime.date(1970, 1, 1).toordinal()
 _MAX_DAY = datetime.date.max.toordinal() - datetime.date(1970, 1, 1).toordinal()
@@ -40,7 +40,7 @@ def date_objects(days: np.ndarray, validity: np.ndarray | None, null_count: int)
         table = np.arange(lowest, highest + 1).astype("M8[D]").astype(object)
         out = take_objects(table, days, lowest)
     else:
-        out = days.astype("M8[D]").astype(object)
+        out = build_objects(days, lambda part: part.astype("M8[D]").astype(object))
     if mask is not None:
         out[mask] = None
     return out

@@ -157,7 +157,7 @@ def test_too_small_limits_say_what_is_needed(tmp_path):
             next(file.iter_batches(memory_limit=100 << 10))
         with pytest.raises(numparq.LimitError, match=r"a row takes about .*; raise memory_limit to .* MiB") as caught:
             next(file.iter_batches(memory_limit=640 << 10))
-        enough = float(caught.value.message.split(" MiB, or")[0].split()[-1]) + 0.1
+        enough = float(caught.value.message.split(" MiB, or")[0].split()[-1])
         assert sum(map(len, file.iter_batches(memory_limit=int(enough * (1 << 20))))) == 100
 
 

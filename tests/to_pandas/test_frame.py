@@ -13,8 +13,9 @@ from numparq.errors import LimitError
 from numparq.format.key_values.pandas import PandasMetadata
 from numparq.format.logical_type import LogicalType
 from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, FLOAT, INT32, INT64, INT96
-from numparq.kernels.status import INEXACT, NULL_FOUND
+from numparq.kernels.status import INEXACT, NO_DICTIONARY, NULL_FOUND
 from numparq.kernels.tables import SLACK
+from numparq.to_pandas import dictionary
 from numparq.to_pandas.dictionary import dictionary_encode, merge_dictionaries
 from numparq.to_pandas.frame import allocate_blocks, assemble
 from numparq.types import choose as types_choose
@@ -240,22 +241,34 @@ def test_category_code_width(count, dtype):
 
 def test_merge_dictionaries_remaps_codes():
     shared = binary_array(b"x", b"y")
-    remaps, dictionary = merge_dictionaries([shared, binary_array(b"y", b"q"), shared])
+    remaps, merged = merge_dictionaries([shared, binary_array(b"y", b"q"), shared])
     assert [remap.tolist() for remap in remaps] == [[0, 1, -1], [1, 2, -1], [0, 1, -1]]
-    assert bytes(dictionary.data) == b"xyq"
-    assert dictionary.offsets.tolist() == [0, 1, 2, 3]
+    assert bytes(merged.data[: merged.offsets[-1]]) == b"xyq"
+    assert merged.offsets.tolist() == [0, 1, 2, 3]
 
 
 def test_merge_of_dictionary_with_duplicate_value():
-    remaps, dictionary = merge_dictionaries([binary_array(b"a", b"a"), binary_array(b"b")])
+    remaps, merged = merge_dictionaries([binary_array(b"a", b"a"), binary_array(b"b")])
     assert [remap.tolist() for remap in remaps] == [[0, 0, -1], [1, -1]]
-    assert bytes(dictionary.data) == b"ab"
+    assert bytes(merged.data[: merged.offsets[-1]]) == b"ab"
 
 
 def test_dictionary_encode():
     encoded = dictionary_encode(binary_array(b"x", None, b"", b"x"))
     assert encoded.codes.tolist() == [0, -1, 1, 0]
-    assert bytes(encoded.dictionary.data) == b"x"
+    assert bytes(encoded.dictionary.data[: encoded.dictionary.offsets[-1]]) == b"x"
+
+
+def test_dictionary_encode_of_values_that_collide(monkeypatch):
+    """The kernel gives up on values made to collide in its table."""
+    values = [b"x", None, b"", b"x", b"long enough to be hashed"]
+    expected = dictionary_encode(binary_array(*values))
+    monkeypatch.setattr(dictionary.object_kernels, "index_binary", lambda *args: NO_DICTIONARY)
+    encoded = dictionary_encode(binary_array(*values))
+    assert encoded.codes.tolist() == expected.codes.tolist() == [0, -1, 1, 0, 2]
+    assert encoded.dictionary.offsets.tolist() == expected.dictionary.offsets.tolist()
+    size = encoded.dictionary.offsets[-1]
+    assert bytes(encoded.dictionary.data[:size]) == bytes(expected.dictionary.data[:size])
 
 
 def test_int96_falls_back_to_microseconds():

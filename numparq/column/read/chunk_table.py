@@ -268,7 +268,9 @@ class ChunkTables:
         said = self._metadata["unencoded_byte_array_data_bytes"][:, position]
         stored = self._metadata["total_uncompressed_size"][:, position]
         num_rows = np.maximum(self._num_rows, 1).astype(np.float64)
-        guess = np.minimum(np.where(said >= 0, said, np.maximum(stored, 0)), 256 * num_rows + (1 << 20))
+        there = np.minimum(self._metadata["total_compressed_size"], self._ends)[:, position]  # bytes of the file
+        bound = 256 * num_rows + 64.0 * np.maximum(there, 0) + (1 << 20)
+        guess = np.minimum(np.where(said >= 0, said, np.maximum(stored, 0)), bound)
         row_bytes: np.ndarray = guess / num_rows
         return row_bytes
 

@@ -104,7 +104,7 @@ class UnitPlan:
             start = stop
 
     def _limit_for(self, part: RowSlice, num_rows: int) -> str:
-        return format_bytes(self._shares.limit_for(num_rows * self._row_bytes(part)))
+        return format_bytes(self._shares.limit_for(num_rows * self._row_bytes(part)), round_up=True)
 
     def _rows_that_fit(self, part: RowSlice) -> int:
         fit = int(self._room / self._row_bytes(part))
