@@ -10,13 +10,12 @@ from numparq.errors import InvalidFileError
 from numparq.file.pyarrow_arguments import READ_ADVICE
 from numparq.file.table import ReadableTable
 from numparq.format.schema import Schema
-from numparq.io.opened_path import OpenedPath
+from numparq.io.opened_path import OpenedPath, Reopenable
 from numparq.io.source import Source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathOrPaths, RowRange, StorageOptions
 from numparq.util.arguments import check_list, explain_unknown_arguments, thread_count
-from numparq.util.reopenable import Reopenable
 
 from .discover.snapshot import DatasetSnapshot
 from .prune.pruners import FilePruner

@@ -22,12 +22,12 @@ from .bound import (
 from .column import ColumnReference
 from .expression import And, ColumnName, ColumnPredicate, Constant, Expression, LiteralError, Not, Or, OtherColumn
 from .key_ranges import KeyRanges, complement, prefix_range, union
-from .legacy_calendar import stored_ranges
 from .like import LikePattern, parse_like
 from .literals import in_list_ranges, literal_bytes, locate_literal
 from .normalize import all_of, any_of, merge_predicates, normalize, simplify
 from .resolve import ColumnResolver, ResolvedColumn, resolve_column
 from .sort_keys import KeyDomain, comparable_kinds, key_domain
+from .unwrap_cast import stored_ranges
 
 _DEEPEST = 100
 # Bounds of the keys that satisfy a comparison: positions in (first key, literal, behind the literal, end of keys).

@@ -1,23 +1,23 @@
-"""Unwrap casts: rewrite a predicate on a widened type for the narrower type of a file."""
+"""Unwrap casts and legacy calendars: rewrite a predicate for the narrower type, or the days, that a file stores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from numparq.format.legacy_calendar import Rebase
 from numparq.format.schema import Leaf
 
 from .bound import ValuePredicate
 from .expression import LiteralError
-from .key_ranges import KeyRanges, union
-from .legacy_calendar import stored_ranges
+from .key_ranges import KeyRanges, intersection, union
 from .literals import locate_literal
 from .sort_keys import KeyDomain, float_value
 
-__all__ = ["unwrap_cast"]
+__all__ = ["stored_ranges", "unwrap_cast"]
 
 
 def unwrap_cast(predicate: ValuePredicate, leaf: Leaf, domain: KeyDomain) -> ValuePredicate:
@@ -63,3 +63,31 @@ def _cut_at(value: Any, narrow: KeyDomain) -> Any:
 
 def _other(wide: KeyDomain, narrow: KeyDomain) -> LiteralError:
     return LiteralError(f"values of type {narrow.type.kind} are not comparable with type {wide.type.kind}")
+
+
+def stored_ranges(ranges: KeyRanges, leaf: Leaf, domain: KeyDomain) -> KeyRanges:
+    """Return the ranges of stored keys whose values, once read, lie in `ranges`; mostly `ranges` themselves."""
+    rebase = leaf.rebase
+    if rebase is None or rebase.is_refused:
+        return ranges
+    found = union(*(_stored_range(low, high, rebase, domain) for low, high in ranges))
+    return intersection(found, domain.all_keys)
+
+
+def _stored_range(low: float, high: float, rebase: Rebase, domain: KeyDomain) -> Iterator[tuple[Any, Any]]:
+    """Yield the parts of one range: between its ends, only values near an end are moved across it."""
+    farthest = rebase.farthest
+    first, end = domain.low, domain.high
+    if low > domain.low:
+        first = low + farthest
+        yield from _near(low, low, high, rebase)
+    if high < domain.high:
+        end = high - farthest
+        yield from _near(high, low, high, rebase)
+    yield first, end
+
+
+def _near(edge: float, low: float, high: float, rebase: Rebase) -> Iterator[tuple[Any, Any]]:
+    """Yield the stored keys that may be moved across `edge`, of those that are read as keys from `low` to `high`."""
+    for first, end, shift in rebase.segments(edge - rebase.farthest, edge + rebase.farthest):
+        yield max(first, low - shift), min(end, high - shift)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
 from numparq.io.open import open_source
-from numparq.io.opened_path import OpenedPath
+from numparq.io.opened_path import OpenedPath, Reopenable
 from numparq.io.source import Source
 from numparq.util.byte_budget_cache import CachedFile, file_cache
-from numparq.util.reopenable import Reopenable
 
 from .footer.file_metadata import Footer
 from .footer.tail import buffer_tail, read_footer, tail_bytes

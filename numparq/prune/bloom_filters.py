@@ -27,7 +27,7 @@ from numparq.format.physical_type import BYTE_ARRAY
 from numparq.format.schema import Leaf
 
 from .bloom_blocks import BloomFilterBlocks, fetch_blocks
-from .index_locations import BLOOM_FILTER, IndexLocations
+from .index_reader import BLOOM_FILTER, IndexLocations
 
 __all__ = ["BloomFilterPruner"]
 

@@ -22,8 +22,7 @@ from numparq.plan.row_ranges import RowRanges
 from .bloom_filters import BloomFilterPruner
 from .column_indexes import ColumnIndexPruner
 from .dictionaries import DictionaryPruner
-from .index_locations import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, IndexLocations
-from .index_reader import PAGES, PageIndexReader
+from .index_reader import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, PAGES, IndexLocations, PageIndexReader
 from .match import containers_match
 from .page_headers import read_encodings
 from .statistics import PruningStatistics, row_group_statistics

@@ -16,8 +16,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.page_index import PAGE_ROW, PAGE_SIZE
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.prune import index_reader, page_headers
-from numparq.prune.index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
-from numparq.prune.index_reader import PageIndexReader
+from numparq.prune.index_reader import COLUMN_INDEX, OFFSET_INDEX, IndexLocations, PageIndexReader
 from support.io.recorded_reads import count_io
 
 ROWS = 30_000

@@ -26,8 +26,7 @@ from numparq.kernels.tables import (
     PREFIX_CARRYOVER,
 )
 from numparq.plan.chunk_pages import ChunkPages
-from numparq.prune.index_locations import OFFSET_INDEX, IndexLocations
-from numparq.prune.index_reader import IndexKey, PageIndexReader
+from numparq.prune.index_reader import OFFSET_INDEX, IndexKey, IndexLocations, PageIndexReader
 from numparq.types.output_type import OutputType
 from numparq.util.worker_pool import WorkerPool
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,12 +12,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from numparq.dataset.commit.record import new_job_id
+from numparq.dataset.splits.reader import SplitReader
 from numparq.dataset.splits.table import SplitTable, split_table
 from numparq.dataset.write.shared_job import SharedJob
-from numparq.dataset.write.task_writer import TaskMessage
+from numparq.dataset.write.task_writer import TaskMessage, TaskWriter
 from numparq.errors import InvalidFileError
-from numparq.spark.tasks import run_each
+from numparq.spark.tasks import begin_task, describe_jobs, map_tasks, run_each
+from numparq.spark.worker_errors import raise_worker_errors
 from numparq.tools.optimize.checksum import Checksum, checksum_pieces
 from numparq.tools.optimize.hilbert import HilbertClustering, quantiles, sample_rows
 from numparq.tools.optimize.report import FileTotals, OptimizeReport
@@ -24,12 +29,15 @@ from numparq.tools.optimize.rewrite_plan import RewritePiece, bin_pieces, split_
 from numparq.tools.optimize.tune import TrialWrite, TunedOptions, trial_write, tune_options
 
 from .plan import TASK_BYTES, OptimizePlan, absolute_path, group_bins_by_task, group_by_task
-from .write import sort_and_write, write_in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from .sort_rows import RowPacker
+
 __all__ = ["OptimizeRun", "StepTimer", "describe_step"]
+
+_MESSAGE = pa.schema([("message", pa.binary())])
 
 _MAX_SAMPLES = 8
 _SAMPLE_ROWS = 200_000  # sample for quantiles
@@ -170,3 +178,99 @@ def _concat_chunks(chunks: list[Any], arrow_type: Any) -> Any:
     import pyarrow as pa
 
     return pa.chunked_array(chunks, type=arrow_type)
+
+
+class FolderWriter:
+    """Writer of one folder after another, which closes a file at `file_bytes`.
+
+    `file_bytes` exceeds the target size, so that the rest does not end in a small file.
+    """
+
+    def __init__(self, writer: TaskWriter, file_bytes: int) -> None:
+        self._writer, self._file_bytes = writer, file_bytes
+        self._folder: str | None = None
+
+    def write(self, table: pa.Table, folder: str) -> None:
+        """Write rows of a folder."""
+        if folder != self._folder and self._folder is not None:
+            self._writer.roll()
+        self._folder = folder
+        self._writer.write(table, folder=folder)
+        if self._writer.num_bytes >= self._file_bytes:
+            self._writer.roll()
+
+
+def write_in_order(
+    job: SharedJob, reader: SplitReader, file_bytes: int, task: tuple[int, Sequence[Sequence[RewritePiece]]]
+) -> TaskMessage:
+    """Write rows in their order, a file for each bin; `task` is its number and some bins of pieces."""
+    begin_task()
+    number, bins = task
+    with job.task(f"{number:07}") as writer:
+        rolled = FolderWriter(writer, file_bytes)
+        for pieces in bins:
+            for piece, table in _tables(reader, pieces):
+                rolled.write(table, piece.folder)
+            writer.roll()
+    assert writer.message is not None
+    return writer.message
+
+
+def _tables(reader: SplitReader, pieces: Sequence[RewritePiece]) -> Iterator[tuple[RewritePiece, pa.Table]]:
+    for piece in pieces:
+        for table in reader.tables(piece.split):
+            yield piece, table
+
+
+class _PackTask:
+    """Task function of the first stage: reads and packs rows."""
+
+    def __init__(self, reader: SplitReader, packer: RowPacker) -> None:
+        self._reader, self._packing = reader, packer
+
+    def __call__(self, number: int, pieces: Sequence[RewritePiece]) -> Iterator[pa.RecordBatch]:
+        for piece in pieces:
+            for table in self._reader.tables(piece.split):
+                yield from self._packing.pack(table, piece.folder)
+
+
+class _WriteTask:
+    """Task function of the second stage: writes a range of rows, under the number of its partition."""
+
+    def __init__(self, job: SharedJob, packer: RowPacker, file_bytes: int) -> None:
+        self._job, self._packing, self._file_bytes = job, packer, file_bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        begin_task()
+        context = TaskContext.get()
+        assert context is not None
+        with self._job.task(f"{context.partitionId():07}") as writer:
+            rolled = FolderWriter(writer, self._file_bytes)
+            for batch in batches:
+                for folder, table in self._packing.unpack(batch):
+                    rolled.write(table, folder)
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(writer.message)], pa.binary())], schema=_MESSAGE)
+
+
+def sort_and_write(
+    spark: SparkSession,
+    job: SharedJob,
+    reader: SplitReader,
+    packer: RowPacker,
+    tasks: Sequence[Sequence[RewritePiece]],
+    num_partitions: int,
+    file_bytes: int,
+    description: str,
+) -> list[TaskMessage]:
+    """Range-partition and sort rows with Spark, and write each range in a task; return a message for each range."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    with describe_jobs(spark, description), raise_worker_errors():
+        rows = map_tasks(spark, tasks, _PackTask(reader, packer), from_arrow_schema(packer.schema))
+        ranges = rows.repartitionByRange(num_partitions, *packer.sort_columns).sortWithinPartitions(
+            *packer.sort_columns
+        )
+        found = ranges.mapInArrow(_WriteTask(job, packer, file_bytes), "message binary").collect()
+    return [pickle.loads(row["message"]) for row in found]

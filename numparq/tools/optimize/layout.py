@@ -12,7 +12,7 @@ from numparq.dataset.discover.files import DatasetListing
 from numparq.dataset.listing.files import DataFile
 from numparq.errors import error_context
 from numparq.format.open_file import OpenFile
-from numparq.prune.index_locations import BLOOM_FILTER, OFFSET_INDEX, IndexLocations
+from numparq.prune.index_reader import BLOOM_FILTER, OFFSET_INDEX, IndexLocations
 
 __all__ = ["LAYOUT_KEY", "DatasetFolder", "FileLayout", "TargetLayout", "group_by_folder"]
 

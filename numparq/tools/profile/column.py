@@ -15,7 +15,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import BYTE_ARRAY
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import MIN_MAX, NULL_COUNT, statistics_quirks
-from numparq.prune.index_locations import COLUMN_INDEX, OFFSET_INDEX
+from numparq.prune.index_reader import COLUMN_INDEX, OFFSET_INDEX
 from numparq.prune.statistics import row_group_statistics
 
 from .bounds import trusted_key_bounds

@@ -11,8 +11,7 @@ from numparq.expr.sort_keys import key_domain
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.plan.chunk_pages import ChunkPages as Pages
-from numparq.prune.index_locations import COLUMN_INDEX, OFFSET_INDEX, IndexLocations
-from numparq.prune.index_reader import PageIndexReader
+from numparq.prune.index_reader import COLUMN_INDEX, OFFSET_INDEX, IndexLocations, PageIndexReader
 from numparq.prune.statistics import column_order, page_statistics
 
 from .bounds import KeyBounds, trusted_key_bounds

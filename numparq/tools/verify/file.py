@@ -16,8 +16,7 @@ from numparq.io.source import Source
 from numparq.util.progress import ProgressBar
 
 from .deviations import Deviation, Findings, Location
-from .footer import check_footer
-from .key_values import check_key_values
+from .footer import check_footer, check_key_values
 from .page_walk import describe_remains
 from .row_groups import check_row_groups
 from .schema import orders_by_name, read_column_orders, read_schema_tree, schema_leaves

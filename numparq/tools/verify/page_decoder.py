@@ -66,9 +66,8 @@ from numparq.kernels.tables import (
     SLACK,
 )
 
-from .encodings import first_delta_value, max_delta_bits
 from .page_levels import PageLevelDecoder, page_body
-from .page_values import VALUE_DTYPES, PageDictionary, PageValues
+from .page_values import VALUE_DTYPES, PageDictionary, PageValues, first_delta_value, max_delta_bits
 from .page_walk import has_negative_counts
 
 __all__ = ["PageDecodeError", "PageDecoder"]

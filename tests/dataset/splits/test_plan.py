@@ -12,7 +12,7 @@ import pytest
 import numparq
 from numparq import RuntimeFilter, SchemaError, col
 from numparq.dataset.splits import plan
-from numparq.dataset.splits.divide import pack_pieces
+from numparq.dataset.splits.plan import pack_pieces
 from numparq.dataset.splits.split import Split
 from numparq.dataset.splits.table import split_table
 from numparq.io import small_files

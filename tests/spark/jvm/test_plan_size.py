@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.spark import plan_size
+from numparq.spark import tasks
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -87,6 +87,6 @@ def test_another_spark_has_small_numbers(spark, paths, monkeypatch):
     def fails(*arguments):
         raise AttributeError("no JVM")
 
-    monkeypatch.setattr(plan_size, "_range_of_size", fails)
-    monkeypatch.setattr(plan_size, "_default_bytes", lambda *arguments: 0)
+    monkeypatch.setattr(tasks, "_range_of_size", fails)
+    monkeypatch.setattr(tasks, "_default_bytes", lambda *arguments: 0)
     assert numparq.spark.read(spark, paths[1]).count() == 2

@@ -12,8 +12,8 @@ from numparq.errors import ParquetError
 from numparq.format.schema import OPTIONAL, REQUIRED
 from numparq.format.writer_quirks import TOLERATED_DEFECTS
 from numparq.tools.verify.checks import CHECKS
-from numparq.tools.verify.encodings import first_delta_value, max_delta_bits
 from numparq.tools.verify.file import check_file
+from numparq.tools.verify.page_values import first_delta_value, max_delta_bits
 from support.files import builder as h
 from support.files import writer_quirks as faults
 from support.files.writer_quirks import OTHER, QUIRKS

@@ -6,7 +6,7 @@ import copy
 import threading
 from dataclasses import dataclass
 
-from numparq.util.reopenable import Reopenable
+from numparq.io.opened_path import Reopenable
 
 opened: list[str] = []
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from numparq.kernels.compile import notice
+from numparq.kernels.compile import bind
 from support.kernels.object_cache import PackageCopy
 
 THREADS = """
@@ -43,10 +43,10 @@ class OutStream(Stream):
     ids=["terminal", "notebook", "pipe", "no stream"],
 )
 def test_notice_appears_once_where_it_is_seen(stream, count, monkeypatch, caplog):
-    monkeypatch.setattr(notice, "_announced", False)
+    monkeypatch.setattr(bind, "_announced", False)
     monkeypatch.setattr(sys, "stderr", stream)
     for _ in range(2):
-        notice.announce_compiling()
+        bind.announce_compiling()
     assert [record.name for record in caplog.records] == ["numparq"] * count
 
 
@@ -54,15 +54,15 @@ def test_closed_stream_is_not_seen(monkeypatch, caplog):
     stream = io.StringIO()
     stream.close()
     monkeypatch.setattr(sys, "stderr", stream)
-    notice.announce_compiling()
+    bind.announce_compiling()
     assert caplog.records == []
 
 
 def test_notice_is_a_warning_of_the_logger(monkeypatch, caplog):
-    monkeypatch.setattr(notice, "_announced", False)
+    monkeypatch.setattr(bind, "_announced", False)
     monkeypatch.setattr(sys, "stderr", Stream(True))
     with caplog.at_level(logging.ERROR, logger="numparq"):
-        notice.announce_compiling()
+        bind.announce_compiling()
     assert caplog.records == []
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numparq.expr.legacy_calendar import stored_ranges
 from numparq.expr.sort_keys import key_domain
+from numparq.expr.unwrap_cast import stored_ranges
 from numparq.format.legacy_calendar import Rebase
 from numparq.format.logical_type import LogicalType
 from numparq.format.physical_type import INT32, INT64, INT96
