@@ -18,8 +18,6 @@ from numparq.plan.read_plan import ReadPlan, RowGroupPlan
 
 from .terminal import open_console
 
-__all__ = ["page_map", "plan", "wrap_line"]
-
 _WIDTH = 72  # maximum characters of a column's map; each is one page or more
 _MIN_WIDTH = 8
 _COUNT_WIDTH = 16  # characters after a map: " 1,000 of 10,000"

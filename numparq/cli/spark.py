@@ -10,8 +10,6 @@ from numparq.tools.profile.profile import Profile
 
 from .terminal import open_console
 
-__all__ = ["optimize", "parse_size", "print_report", "profile"]
-
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 _DATA_MODES: dict[str, bool | str] = {"auto": "auto", "always": True, "never": False}

@@ -21,8 +21,6 @@ from .terminal import open_console
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["demo", "measure_lookup", "write_events"]
-
 _USERS = 100_000
 _START = "2026-01-01 00:00:00"
 

@@ -10,8 +10,6 @@ from typing import NoReturn
 
 from rich.console import Console
 
-__all__ = ["open_console", "print_table", "shorten_names"]
-
 _UNLIMITED = 1 << 15  # columns of output that is not a terminal: nothing is wrapped or cut off
 _GAP = "  "
 _LINES = 1000  # printed together

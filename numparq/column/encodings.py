@@ -38,8 +38,6 @@ from numparq.kernels.enums import (
 
 from .dense_values import DenseValues
 
-__all__ = ["ENCODING_PHYSICAL_TYPES"]
-
 ENCODING_NAMES = {
     "PLAIN": PLAIN,
     "RLE": RLE,

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from numparq.format.key_values.arrow import ArrowField
     from numparq.format.schema_node import SchemaNode
 
-__all__ = ["JoinableRows", "LeafValues", "SourceColumn"]
-
 
 @dataclass(slots=True)
 class LeafValues:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from numparq.scan.recovery.skip_damaged import SkipDamaged
     from numparq.scan.scan import Scan
 
-__all__ = ["Dataset"]
-
 _Result = TypeVar("_Result")
 
 

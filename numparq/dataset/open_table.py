@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from .dataset import Dataset
 
-__all__ = ["open_table"]
-
 
 def open_table(
     path: PathOrPaths,

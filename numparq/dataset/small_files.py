@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-__all__ = ["read_small_files"]
-
 _CELL = "numparq: which cell"  # partition column; each cell is a partition
 
 

@@ -16,8 +16,6 @@ from .key_ranges import KeyRanges
 from .like import LikePattern
 from .sort_keys import KeyDomain
 
-__all__ = ["combine_results", "conjuncts", "describe"]
-
 
 class LeafPredicate(Expression):
     """A predicate on one leaf column, or on several (`leaves`)."""

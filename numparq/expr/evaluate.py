@@ -24,8 +24,6 @@ from .matchers.columns import match_columns
 from .matchers.compile import match_values
 from .matchers.vectors import AND, OR, STORE, ColumnVector, RowMask, as_mask
 
-__all__ = ["evaluate", "evaluate_predicate"]
-
 
 def evaluate(
     bound: Expression, columns: Mapping[int, ColumnVector], num_rows: int, out: np.ndarray | None = None

@@ -8,8 +8,6 @@ from .expression import Expression
 from .parse import parse_filter
 from .pyarrow_expression import from_pyarrow, is_pyarrow_expression
 
-__all__ = ["as_expression"]
-
 
 def as_expression(filters: object) -> Expression:
     """Return the `filters` argument as an expression.

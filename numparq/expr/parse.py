@@ -11,8 +11,6 @@ from .expression import ColumnName, Expression
 from .literals import NumberText
 from .normalize import all_of, any_of
 
-__all__ = ["INTEGER", "FilterParser", "Token", "parse_filter", "unquote"]
-
 
 class Token(NamedTuple):
     """Token of filter text; its kind is a group of the parser's pattern, or ``end``."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-__all__ = ["from_pyarrow", "is_pyarrow_expression"]
-
 _COMPARISONS = {
     "equal": "==",
     "not_equal": "!=",

@@ -17,8 +17,6 @@ from .expression import ColumnName, Constant, Expression
 from .normalize import all_of, any_of
 from .resolve import ColumnResolver, resolve_column
 
-__all__ = ["RuntimeFilter", "check_runtime_filters", "resolve_runtime_filter_leaf"]
-
 
 def resolve_runtime_filter_leaf(columns: Schema | ColumnResolver, runtime_filter: RuntimeFilter) -> Leaf:
     """Return the leaf of a runtime filter's column, checked before it arrives: later is too late for an error.

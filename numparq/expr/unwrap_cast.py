@@ -17,8 +17,6 @@ from .key_ranges import KeyRanges, intersection, union
 from .literals import locate_literal
 from .sort_keys import KeyDomain, float_value
 
-__all__ = ["stored_ranges", "unwrap_cast"]
-
 
 def unwrap_cast(predicate: ValuePredicate, leaf: Leaf, domain: KeyDomain) -> ValuePredicate:
     """Rewrite a predicate on a widened type for a column of the narrower type: same result for every value.

@@ -24,8 +24,6 @@ from numparq.typing import PathOrBuffer, StorageOptions
 
 from .append_schema import conform_to_file
 
-__all__ = ["extend_key_values"]
-
 Metadata = Mapping[str, str | bytes]
 _PANDAS_KEY, _ARROW_KEY = "pandas", "ARROW:schema"
 _CODE_TYPES = ("int8", "int16", "int32", "int64")  # numpy_type of a categorical, narrowest first

@@ -13,8 +13,6 @@ from numparq.format.schema import REPETITION_NAMES
 from numparq.format.schema_node import SchemaNode
 from numparq.format.thrift.idl import enum_value
 
-__all__ = ["check_columns", "conform_to_file"]
-
 _OPTIONAL, _REPEATED = 1, 2
 _NAMED_FREELY = ("LIST", "MAP", "MAP_KEY_VALUE")  # groups within which names mean nothing
 # What says no more than the physical type does.

@@ -12,8 +12,6 @@ from numparq.from_pandas.labels import level_values
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CategoryOrder"]
-
 
 class CategoryOrder:
     """Category order of the rows written so far; `path` is the file whose rows come first, read on demand."""

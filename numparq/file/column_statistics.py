@@ -25,8 +25,6 @@ from numparq.to_pandas.dictionary import from_byte_strings
 from numparq.types.choose import choose_output_type
 from numparq.typing import ColumnName
 
-__all__ = ["ColumnStatistics", "column_statistics"]
-
 _JULIAN_EPOCH = 2_440_588  # 1970-01-01 as a Julian day
 _NS_OF_DAY = 86_400 * 10**9
 

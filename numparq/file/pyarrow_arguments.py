@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from numparq.errors import UnsupportedError
 
-__all__ = ["READ_ADVICE", "WRITE_ADVICE", "ReadArguments", "translate_write"]
-
 
 class Translation(NamedTuple):
     """An argument of pyarrow's: the function from its name and value to arguments of numparq's, and advice in words."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from numparq.scan.scan import Scan
     from numparq.scan.stream.batches import Batches
 
-__all__ = ["ReadableTable"]
-
 _Result = TypeVar("_Result")
 
 

@@ -32,8 +32,6 @@ from .category_order import CategoryOrder
 from .write_plan import write_plan
 from .writer_options import RowGroupSize, WriterOptions
 
-__all__ = ["ParquetWriter", "WriterContext"]
-
 _BATCH_VALUES = 1 << 18  # row groups are encoded together up to so many values
 MAX_ALIGNMENT = 1 << 30
 

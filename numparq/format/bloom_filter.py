@@ -17,17 +17,6 @@ from .schema import Leaf
 from .thrift.decode import decoder_stack
 from .thrift.layout import thrift_layout
 
-__all__ = [
-    "BLOCK_BYTES",
-    "DEFAULT_FPP",
-    "MAX_BYTES",
-    "BloomFilter",
-    "false_positive_rate",
-    "hash_equal_values",
-    "hash_values",
-    "optimal_num_bytes",
-]
-
 BLOCK_BYTES = 32
 MAX_BYTES = 128 << 20
 DEFAULT_FPP = 0.01

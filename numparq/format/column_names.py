@@ -9,8 +9,6 @@ import numpy as np
 
 from .footer.file_metadata import SchemaElements
 
-__all__ = ["ColumnPositions", "column_positions", "read_names"]
-
 MAX_DECODED = 4096  # of more columns, names are decoded when all are asked for
 _MAX_SOUGHT = 32  # names sought one by one: each takes a thirtieth of the time in which all are decoded
 

@@ -15,15 +15,6 @@ from numparq.errors import InvalidFileError, LimitError, UnsupportedError
 from numparq.io.sibling_files import split_sibling_path
 from numparq.io.source import Source
 
-__all__ = [
-    "REFERENCE_FIELDS",
-    "FileRange",
-    "FileReferenceReader",
-    "parse_checksum",
-    "resolve_reference",
-    "verify_checksum",
-]
-
 # Fields of the group -> Python type. The first three locate the bytes.
 REFERENCE_FIELDS: dict[str, type] = {
     "uri": str,

@@ -17,8 +17,6 @@ from numparq.errors import UnsupportedError
 
 from .key_values.time_zones import time_zone_from_text, warn_of_unknown_zone
 
-__all__ = ["Rebase"]
-
 _DAY = 86_400
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _PER_DAY = {"D": 1} | {unit: _DAY * count for unit, count in _PER_SECOND.items()}

@@ -17,8 +17,6 @@ from numparq.io.coalesce import (
 from numparq.io.source import Source
 from numparq.kernels.tables import L_END, L_START, SLACK
 
-__all__ = ["ModuleReader", "PageBuffers"]
-
 MAX_GAP_BYTES = 32 << 10
 
 

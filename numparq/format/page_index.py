@@ -21,23 +21,6 @@ if TYPE_CHECKING:
 
     from .size_statistics import PageSizeStatistics
 
-__all__ = [
-    "ASCENDING",
-    "DESCENDING",
-    "PAGE_OFFSET",
-    "PAGE_ROW",
-    "PAGE_SIZE",
-    "UNKNOWN",
-    "UNORDERED",
-    "ColumnIndex",
-    "ColumnIndexWriter",
-    "OffsetIndex",
-    "add_offset_index",
-    "boundary_order",
-    "column_index_template",
-    "offset_index_template",
-]
-
 UNORDERED, ASCENDING, DESCENDING = range(3)  # BoundaryOrder
 
 # Columns of page locations.

@@ -20,8 +20,6 @@ from .legacy_calendar import Rebase
 from .logical_type import LogicalType, LogicalTypeReader
 from .physical_type import FIXED_LEN_BYTE_ARRAY, PHYSICAL_NAMES
 
-__all__ = ["OPTIONAL", "REPEATED", "REQUIRED", "Leaf", "Schema", "footer_schema", "leaf_ordinal", "shared_schema"]
-
 REQUIRED, OPTIONAL, REPEATED = range(3)
 REPETITION_NAMES = ("required", "optional", "repeated")
 MAX_SCHEMA_DEPTH = 255

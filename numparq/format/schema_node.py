@@ -13,8 +13,6 @@ from .logical_type import CONVERTED_TYPES, LogicalType
 from .schema import OPTIONAL, REPEATED, Leaf
 from .thrift.idl import enum_value, load_idl
 
-__all__ = ["SchemaNode", "leaf_columns", "to_schema_elements"]
-
 _INT32, _INT64, _BYTE_ARRAY, _FIXED = 1, 2, 6, 7  # enum Type
 _CONVERTED_DECIMAL = 5
 _MOST_DIGITS = {_INT32: 9, _INT64: 18}

@@ -12,8 +12,6 @@ from .physical_type import BYTE_ARRAY
 from .schema import Leaf
 from .thrift.templates import ABSENT
 
-__all__ = ["PageSizeStatistics", "compute_page_sizes", "size_words"]
-
 _EMPTY4 = np.empty(0, np.int32)
 
 

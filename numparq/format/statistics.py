@@ -11,8 +11,6 @@ from .schema import Leaf
 from .thrift.templates import ABSENT, RecordStrings
 from .writer_quirks import DEPRECATED_MIN_MAX, untrusted_statistics
 
-__all__ = ["STATISTICS_FIELDS", "PageStatistics", "ValueBounds", "merge_page_bounds"]
-
 # Fields of Statistics that are written, in the order of the words of `PageStatistics`.
 STATISTICS_FIELDS = (
     "null_count",

@@ -22,8 +22,6 @@ from .column_order import leaf_order
 from .physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
 from .schema import Leaf
 
-__all__ = ["TOLERATED_DEFECTS", "ToleratedDefect", "resolve_check"]
-
 Version = tuple[int, ...]
 
 # "parquet-mr version 1.8.0-SNAPSHOT (build 1234)", "DuckDB version v1.1.0 (build 1234)", "ClickHouse v25.3.2.39"

@@ -19,16 +19,6 @@ from .frame import ShreddedFrame, shred_frame
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "arrow_key_values",
-    "arrow_to_frame",
-    "is_arrow_data",
-    "read_table",
-    "read_tables",
-    "shred_table",
-    "without_views",
-]
-
 _ARROW_KEY = "ARROW:schema"
 _STORED_KINDS = {"utf8_view": "large_utf8", "binary_view": "large_binary"}
 

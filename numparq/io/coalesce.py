@@ -9,8 +9,6 @@ import numpy as np
 from numparq.kernels import kernels
 from numparq.kernels.byte_ranges import G_OFFSET, G_REQUEST, G_SIZE, RANGE_FIELDS
 
-__all__ = ["LOCAL_COALESCING", "OBJECT_STORE_COALESCING", "CoalescedRanges", "Coalescing", "coalesce"]
-
 _MOST = np.iinfo(np.int64).max
 
 

@@ -13,8 +13,6 @@ from numparq.util.regular_file import open_regular
 
 from .sink import Sink
 
-__all__ = ["copy_prefix"]
-
 _MAX_SYSTEM_COPY = 1 << 30  # bytes per system call
 _COPY_BUFFER_BYTES = 1 << 22  # bytes per read where no system call copies
 # Errors that mean "cannot copy between these files"; any other is a real error.

@@ -11,8 +11,6 @@ from typing import BinaryIO
 
 from numparq.util.regular_file import open_regular
 
-__all__ = ["boot_id", "try_lock"]
-
 try:
     import fcntl
 except ImportError:  # Windows

@@ -16,8 +16,6 @@ from .local_source import FileSource
 from .replaced_files import find_replaced_file
 from .source import ByteRanges, ReadLoopSource
 
-__all__ = ["MAX_OPEN_FILES", "FilePool", "PooledFileSource"]
-
 # Open files that are not being read: systems allow a process at least 256.
 MAX_OPEN_FILES = 200
 

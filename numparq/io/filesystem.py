@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from numparq.typing import PathLike, StorageOptions
 
-__all__ = ["ResolvedPaths", "is_url", "name_missing_file", "resolve_paths", "strip_file_scheme"]
-
 
 class ResolvedPaths(NamedTuple):
     """Paths on one file system.

@@ -13,8 +13,6 @@ from .file_lock import boot_id, try_lock
 from .pipe import open_for_writing
 from .sink import Sink, explain_write_error
 
-__all__ = ["TEMPORARY_SUFFIX", "DeviceSink", "FileSink", "sync_folder", "temporary_prefix"]
-
 try:
     import fcntl
 except ImportError:  # Windows

@@ -26,8 +26,6 @@ from .source import (
     truncated_file_error,
 )
 
-__all__ = ["BytesSource", "FileIdentity", "FileObjectSource", "FileSource"]
-
 # Time stamps have steps of up to 2 s (FAT): a file that is younger may be written to again without a new one.
 SETTLED_NS = 2 * 10**9
 

@@ -15,8 +15,6 @@ from .local_source import FileSource
 from .sibling_files import SiblingFiles
 from .source import ByteRanges, Source, check_byte_ranges
 
-__all__ = ["MultiFileSource"]
-
 # The file with ordinal n begins at n * STRIDE; the first, with ordinal 0, is the one that names the others.
 FILE_STRIDE = 1 << 44
 MAX_FILES = 1 << 18

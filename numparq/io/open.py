@@ -21,17 +21,6 @@ from .source import Source
 if TYPE_CHECKING:
     from numparq.typing import PathOrBuffer, PathOrPaths, StorageOptions
 
-__all__ = [
-    "open_filesystem_sink",
-    "open_filesystem_source",
-    "open_local_sink",
-    "open_local_source",
-    "open_sink",
-    "open_source",
-    "open_url_sink",
-    "open_url_source",
-]
-
 
 def open_sink(path: PathOrBuffer | Sink | None, storage_options: StorageOptions = None, filesystem: Any = None) -> Sink:
     """Open a path, URL, binary file object or None (bytes in memory) for writing; return a `Sink` as it is.

@@ -8,8 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["OpenedPath", "Reopenable"]
-
 Reopen = Callable[[], Any]
 
 

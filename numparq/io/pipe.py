@@ -8,8 +8,6 @@ import select
 import stat
 import time
 
-__all__ = ["await_writer", "open_for_reading", "open_for_writing"]
-
 WAIT_SECONDS = 10.0  # for the other end of a FIFO
 _STEP_SECONDS = 0.05
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)

@@ -20,8 +20,6 @@ from numparq.util.background_threads import BackgroundThreads
 from .coalesce import OBJECT_STORE_COALESCING, Coalescing, coalesce
 from .source import ByteRanges, Source, allocate_with_slack, check_byte_ranges, read_missing_ranges
 
-__all__ = ["MAX_PREFETCHED_BYTES", "PrefetchBatch", "PrefetchRequest", "PrefetchedSource"]
-
 # Ranges larger than a request are split, but into no smaller requests than this, whatever `max_bytes` says.
 MIN_REQUEST_BYTES = 256 << 10
 

@@ -10,8 +10,6 @@ from typing import Any
 from .local_sink import TEMPORARY_SUFFIX
 from .sink import Sink
 
-__all__ = ["ArrowSink", "FsspecSink"]
-
 
 class FsspecSink(Sink):
     """A file of an fsspec file system: an upload to an object store is completed on commit or discarded on abort.

@@ -17,8 +17,6 @@ from numparq.util.worker_pool import WorkerPool
 from .filesystem import name_missing_file
 from .source import ByteRanges, ReadLoopSource, Source, allocate_with_slack, check_byte_ranges, truncated_file_error
 
-__all__ = ["ArrowSource", "FsspecSource", "RemoteSource", "read_ranges_of_files"]
-
 # Concurrent requests where the file system makes them one by one. Object stores serve 50 to 100 MB/s per connection:
 # 16 fill a fast network and do not burden a small machine.
 MAX_CONCURRENT_REQUESTS = 16
@@ -29,6 +27,7 @@ _NO_LOCK: AbstractContextManager[object] = nullcontext()
 
 
 def protocols(filesystem: Any) -> tuple[str, ...]:
+    """Return the protocols of a file system."""
     protocol = getattr(filesystem, "protocol", ())
     return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 

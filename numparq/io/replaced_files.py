@@ -9,8 +9,6 @@ import re
 import shutil
 import time
 
-__all__ = ["REPLACED_FOLDER_PATTERN", "find_replaced_file", "keep_file", "remove_expired_files", "replaced_folder_name"]
-
 REPLACED_FOLDER_PATTERN = re.compile(r"\.numparq-replaced-([0-9]{1,12})-[0-9a-fT-]+")
 
 

@@ -13,8 +13,6 @@ from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
 from .filesystem import is_url, strip_file_scheme
 from .local_source import FileSource
 
-__all__ = ["SiblingFiles", "split_sibling_path"]
-
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from numparq.util.transaction import foreign_process_error
 
-__all__ = ["BytesSink", "Sink", "StreamSink"]
-
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space, or write to another disk",
     errno.EDQUOT: "the disk quota is exhausted: remove files, or write to another disk",

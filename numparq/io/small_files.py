@@ -15,8 +15,6 @@ from numparq.util.regular_file import OPEN_FLAGS
 from .local_source import SETTLED_NS, BytesSource, FileIdentity
 from .source import truncated_file_error
 
-__all__ = ["SmallFileSource", "open_small_files"]
-
 # Bytes of files in one buffer.
 MAX_BUFFER_BYTES = 8 << 20
 

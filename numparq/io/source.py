@@ -11,17 +11,6 @@ from numparq.errors import InvalidFileError, LimitError
 from numparq.kernels.tables import SLACK
 from numparq.util.fork_safe_lock import fork_safe_lock
 
-__all__ = [
-    "ByteRanges",
-    "ReadLoopSource",
-    "Source",
-    "allocate_with_slack",
-    "check_byte_ranges",
-    "read_bytes",
-    "read_missing_ranges",
-    "truncated_file_error",
-]
-
 ByteRanges = Iterable[tuple[int, int]]
 
 _counting = fork_safe_lock()  # one for all sources: it is held for two additions

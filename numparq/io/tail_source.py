@@ -10,8 +10,6 @@ from numparq.util.fork_safe_lock import fork_safe_lock
 
 from .source import ByteRanges, Source, allocate_with_slack, check_byte_ranges, read_missing_ranges
 
-__all__ = ["TailSource"]
-
 
 class TailSource:
     """A source that holds the last `length` bytes of another in memory, read by one request at the first access.

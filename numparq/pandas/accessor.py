@@ -18,8 +18,6 @@ from numparq.scan.recovery.losses import LostRows
 from numparq.typing import Compression, PathOrBuffer
 from numparq.util.version import __version__
 
-__all__ = ["NumparqAccessor"]
-
 
 class NumparqAccessor:
     """Accessor ``df.numparq``.

@@ -19,8 +19,6 @@ from numparq.typing import Columns, Compression, Filters, PathOrBuffer, PathOrPa
 
 from .maps import cast_maps
 
-__all__ = ["NumparqImpl"]
-
 # Options that make the path a dataset, besides partition_cols; its folders are created.
 _DATASET_OPTIONS = ("max_rows_per_file", "max_bytes_per_file", "write_metadata_file")
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from numparq.errors import UnsupportedError
 
-__all__ = ["NAME", "register", "unregister"]
-
 NAME = "numparq"
 
 _SUPPORTED_MAJOR = "3"

@@ -15,8 +15,6 @@ from numparq.errors import SchemaError
 from numparq.file.reader import ParquetFile
 from numparq.format.schema import Schema
 
-__all__ = ["cast_maps"]
-
 Converter = Callable[[Any], Any]
 
 # Options that decide a dataset's columns.

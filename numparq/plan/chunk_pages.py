@@ -27,8 +27,6 @@ from .row_ranges import RowRanges
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["DICTIONARY_PAGE_ORDINAL", "ChunkPages"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkPages:

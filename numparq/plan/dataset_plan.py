@@ -9,8 +9,6 @@ from html import escape
 from .explain import pluralize
 from .read_plan import ReadPlan
 
-__all__ = ["DatasetPlan", "FileCut"]
-
 _MOST_FILES = 20
 _WIDTH, _HEIGHT, _LABEL = 720, 12, 260
 _READ = "#2b7bba"

@@ -13,8 +13,6 @@ from .row_ranges import RowRanges
 if TYPE_CHECKING:
     from .read_plan import PlanCut, ReadPlan, RowGroupPlan
 
-__all__ = ["explain_html", "explain_text", "list_reads", "pluralize", "summary_text"]
-
 # Row groups, and columns of each, that the text lists; the rest is only counted.
 _MOST_ROW_GROUPS = 20
 _MOST_COLUMNS = 6

@@ -9,8 +9,6 @@ from .read_plan import PlanChange, ReadPlan
 from .row_group_plan import RowGroupPlan
 from .row_ranges import RowRanges
 
-__all__ = ["PlanBuilder"]
-
 
 class PlanBuilder:
     """Row groups of a read that is being planned.

@@ -9,8 +9,6 @@ import numpy as np
 from .chunk_pages import DICTIONARY_PAGE_ORDINAL, ChunkPages
 from .row_ranges import RowRanges
 
-__all__ = ["BYTE_RANGE_FIELDS", "R_COLUMN", "R_PAGE", "R_ROW_GROUP", "R_START", "R_STOP", "RowGroupPlan"]
-
 # Columns of `ReadPlan.byte_ranges`; R_PAGE is the ordinal of a data page, or DICTIONARY_PAGE_ORDINAL.
 R_START, R_STOP, R_ROW_GROUP, R_COLUMN, R_PAGE = range(5)
 BYTE_RANGE_FIELDS = 5

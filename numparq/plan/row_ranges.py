@@ -14,8 +14,6 @@ from . import row_bounds
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["RowRanges"]
-
 _SHOWN = 8  # ranges in a repr
 
 

@@ -12,8 +12,6 @@ from numparq.format.open_file import OpenFile
 from numparq.kernels.tables import SLACK
 from numparq.util.fork_safe_lock import fork_safe_lock
 
-__all__ = ["BloomFilterBlocks", "BloomFilterCache", "FilterLocation", "fetch_blocks"]
-
 FilterLocation = tuple[int, int]  # position, and length or 0 if unknown
 
 _HALF = np.uint64(32)

@@ -29,8 +29,6 @@ from numparq.format.schema import Leaf
 from .bloom_blocks import BloomFilterBlocks, fetch_blocks
 from .index_reader import BLOOM_FILTER, IndexLocations
 
-__all__ = ["BloomFilterPruner"]
-
 # A range of up to so many keys is probed key by key; more are not worth their probes.
 MAX_HASHES = 4096
 

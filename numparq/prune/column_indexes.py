@@ -20,8 +20,6 @@ from .index_reader import PageIndexReader
 from .match import predicate_may_match
 from .statistics import PruningStatistics, column_order, page_statistics
 
-__all__ = ["ColumnIndexPruner", "LeafPageStatistics"]
-
 _NO_ROWS = RowRanges()
 
 

@@ -34,8 +34,6 @@ from .dictionary_page import (
     supports_dictionary,
 )
 
-__all__ = ["DictionaryPruner"]
-
 _LARGEST = 1 << 20
 _SHARE = 4  # a dictionary is read if it is at most a quarter of the bytes that it may save
 # Least bytes to save: reading fewer takes no longer than checking a dictionary (local), or a round trip (remote).

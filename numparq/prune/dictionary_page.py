@@ -41,14 +41,6 @@ from numparq.plan.chunk_pages import ChunkPages
 from numparq.types.output_type import OutputType
 from numparq.util.worker_pool import WorkerPool
 
-__all__ = [
-    "decode_dictionary",
-    "dictionary_range",
-    "first_data_pages",
-    "is_fully_dictionary_encoded",
-    "supports_dictionary",
-]
-
 # Other types have no dictionary, or entries that do not compare as they are stored.
 _DTYPES = {INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8", FIXED_LEN_BYTE_ARRAY: "u1", BYTE_ARRAY: "u1"}
 _TARGET = OutputType("dictionary", "", ArrowType("binary"), np.dtype("i4"))

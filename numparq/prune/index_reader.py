@@ -22,17 +22,6 @@ from numparq.plan.chunk_pages import ChunkPages
 
 from .page_headers import MIN_CHUNK_BYTES, walk_page_headers
 
-__all__ = [
-    "BLOOM_FILTER",
-    "COLUMN_INDEX",
-    "OFFSET_INDEX",
-    "PAGES",
-    "IndexKey",
-    "IndexLocations",
-    "PageIndexReader",
-    "located_pages",
-]
-
 COLUMN_INDEX, OFFSET_INDEX, BLOOM_FILTER = "column_index", "offset_index", "bloom_filter"
 _NOWHERE = -1
 _MAGIC_BYTES = 4

@@ -14,8 +14,6 @@ from numparq.format.schema import Leaf
 if TYPE_CHECKING:
     from .statistics import PruningStatistics
 
-__all__ = ["NUMERIC_KINDS", "KeyIntervals"]
-
 _DTYPES = {"signed": "<i{}", "unsigned": "<u{}", "boolean": "<u{}", "float": "<i{}"}
 NUMERIC_KINDS = frozenset(_DTYPES)  # kinds of domains whose keys fit int64 or uint64
 _MAX_INT96_NS = 290_000 * 31_556_952 * 10**9  # Spark's INT96 beyond 290,000 years are read as other values, unordered

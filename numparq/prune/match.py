@@ -23,14 +23,6 @@ from numparq.format.schema import Leaf
 from .key_intervals import KeyIntervals
 from .statistics import PruningStatistics
 
-__all__ = [
-    "containers_match",
-    "containers_may_match",
-    "containers_must_match",
-    "predicate_may_match",
-    "predicate_must_match",
-]
-
 _Interval = tuple[Any, Any]  # least value, and a value that none exceeds
 
 # Whether two values within bounds may compare so, and whether all do.

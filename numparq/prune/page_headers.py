@@ -16,8 +16,6 @@ from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAI
 from numparq.kernels.tables import SLACK
 from numparq.plan.chunk_pages import ChunkPages
 
-__all__ = ["MIN_CHUNK_BYTES", "read_encodings", "walk_page_headers"]
-
 MIN_CHUNK_BYTES = 128 << 10  # smaller chunks are decoded in the time that their headers take
 _MIN_PAGE_BYTES = 4 << 10  # on the average, likewise
 _HEADER_BYTES, _MAX_HEADER_BYTES = 512, 64 << 10

@@ -27,8 +27,6 @@ from .match import containers_match
 from .page_headers import read_encodings
 from .statistics import PruningStatistics, row_group_statistics
 
-__all__ = ["ReadPlanner"]
-
 _PAGE_STATISTICS = "page_statistics"  # kind of a key in the file's entry, with filter leaves and row groups
 _ENTRY_BYTES = 1 << 8  # of such a value, besides its arrays
 

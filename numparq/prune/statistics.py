@@ -25,8 +25,6 @@ from .key_intervals import KeyIntervals
 if TYPE_CHECKING:
     from numparq.format.page_index import ColumnIndex
 
-__all__ = ["ContainerStatistics", "PruningStatistics", "column_order", "row_group_statistics", "valid_counts"]
-
 _STATISTICS = "meta_data.statistics"
 
 

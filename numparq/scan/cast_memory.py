@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .file_reader import FileReader
     from .recovery.lost_rows import LostPiece
 
-__all__ = ["CastMemory", "UnfitValues", "source_types"]
-
 _NOTHING = OutputType("null", "nulls", ArrowType("null"))
 
 

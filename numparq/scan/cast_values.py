@@ -13,8 +13,6 @@ from numparq.to_pandas.decimals import binary_to_integers, fixed_to_int64
 from numparq.types.common_type import value_type
 from numparq.types.output_type import OutputType
 
-__all__ = ["CastValues", "LeafValues", "cast_exact", "cast_values"]
-
 LeafValues = np.ndarray | BinaryArray
 
 _INT64 = np.iinfo(np.int64)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
 
 
-__all__ = ["RaiseOnDamage"]
-
 MAX_CACHED_COLUMNS = 64
 
 

@@ -13,8 +13,6 @@ from .leaf_casts import LeafCast, map_leaves
 if TYPE_CHECKING:
     from .projected_columns import ProjectedColumns
 
-__all__ = ["CastColumn", "FileColumns", "leaf_range"]
-
 _Value = TypeVar("_Value")
 
 

@@ -28,8 +28,6 @@ from .scan_file import ScanFile
 if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
 
-__all__ = ["JoinedFile", "JoinedFilePolicy", "divide_into_runs"]
-
 # So many bytes of files are joined.
 MAX_JOINED_BYTES = 64 << 20
 _MAX_CACHED = 64

@@ -13,8 +13,6 @@ from numparq.column.nested.nested_type import NestedType, is_variant, iter_leave
 from numparq.column.projection import NestedProjection
 from numparq.format.schema import Leaf
 
-__all__ = ["LeafCast", "map_leaves"]
-
 
 @dataclass(frozen=True, slots=True)
 class LeafCast:

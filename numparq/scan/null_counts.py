@@ -14,8 +14,6 @@ from .file_columns import FileColumns
 if TYPE_CHECKING:
     from .file_reader import FileReader
 
-__all__ = ["file_may_have_nulls", "leaf_may_be_null", "merge_may_be_null", "merge_null_counts"]
-
 
 def leaf_may_be_null(leaf: Leaf, null_count: int | None, created_by: str | None) -> bool:
     """Whether a leaf column may hold a null, given its null count (None: unknown) and the writer.

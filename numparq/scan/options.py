@@ -14,8 +14,6 @@ from numparq.format.footer.file_metadata import Footer
 from numparq.typing import ColumnName, Filters, RowRange, RuntimeFilters
 from numparq.util.arguments import check_flag, check_list, check_row_count
 
-__all__ = ["ScanOptions"]
-
 _MAX_CACHED_ROW_GROUPS = 4096  # slices of more row groups are not cached
 _MAX_ROWS = 1 << 62  # what is beyond may not fit an int64
 _ALLOWED_VALUES = {

@@ -19,8 +19,6 @@ from numparq.typing import Filters, RuntimeFilters
 if TYPE_CHECKING:
     from numparq.expr.runtime_filter import RuntimeFilter
 
-__all__ = ["LeafArrowTypes", "RuntimePredicate", "ScanPredicate", "bind_filters"]
-
 
 class LeafArrowTypes:
     """Arrow types of a file's leaf columns by ``ARROW:schema``, looked up on demand."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from numparq.plan.row_group_plan import RowGroupPlan
     from numparq.plan.row_ranges import RowRanges
 
-__all__ = ["ScanPrefetcher", "row_group_byte_ranges", "selection_byte_ranges"]
-
 # Few requests run in parallel: a gap may hold at most the bytes that transfer in a tenth of a request's latency.
 SMALL_READ_GAP = 64 << 10
 

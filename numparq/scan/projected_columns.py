@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from numparq.to_pandas.nested.explode import ExplodedCollection
 
 
-__all__ = ["ProjectedColumns", "project_columns"]
-
 _MAX_CACHED_COLUMNS = 64  # selections of more columns are not cached
 _MAX_CACHED_TYPES = 64  # lists of output types of one selection
 _TYPE_KEYS = "pandas", "PANDAS_ATTRS", "ARROW:schema"  # key-values that output types follow from

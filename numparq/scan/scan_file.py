@@ -14,8 +14,6 @@ from .options import all_row_slices
 if TYPE_CHECKING:
     from .predicate import ScanPredicate
 
-__all__ = ["ScanFile"]
-
 _NO_COLUMNS = FileColumns.identity([])
 
 

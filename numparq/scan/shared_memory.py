@@ -19,8 +19,6 @@ from numparq.types.output_type import OutputType
 
 from .file_reader import FileReader
 
-__all__ = ["FileMemory", "SharedMemory"]
-
 
 class SharedMemory:
     """Memory of a frame. A leaf that one file cannot decode as its output type gets another one for all files.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from numparq.tools.profile.job import ProfileTask
     from numparq.typing import Columns, Filters, PathLike, StorageOptions
 
-__all__ = ["profile"]
-
 _TASKS_PER_SLOT = 4  # a short wait for the last task, without sending many sketches
 _MOST_TASKS = 1000
 

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["configure", "open_session", "register"]
-
 _ENVIRONMENT = "spark.executorEnv."
 _DAEMON = "spark.python.daemon.module"
 _PYTHON = "spark.pyspark.python"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from numparq.dataset.splits.split import Split
     from numparq.dataset.splits.table import SplitTable
 
-__all__ = ["SplitTask", "begin_task", "map_tasks", "run_each", "run_splits", "task_threads"]
-
 _LONG_BYTES = 8
 _ROW_BYTES = 8  # that Spark adds to the default sizes of a row's columns
 _MAX_BYTES = (1 << 63) - 1

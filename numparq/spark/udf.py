@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numparq.typing import Columns, Filters
 
-__all__ = ["decode_bytes", "decode_paths"]
-
 
 def decode_paths(
     paths: pd.Series,

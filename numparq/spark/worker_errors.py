@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from numparq import errors
 from numparq.errors import ParquetError
 
-__all__ = ["parse_parquet_error", "raise_worker_errors", "sentence_first"]
-
 _WORKER_VARIABLES = "PYTHON_WORKER_FACTORY_"  # set by Spark for its Python workers
 _TRACEBACK = "Traceback (most recent call last):"
 _ERROR_CLASSES: dict[str, type[ParquetError]] = {

@@ -22,8 +22,6 @@ from numparq.types.output_type import UTF8_KINDS, OutputType, cast_stored
 from .objects import bytes_object_array, take_objects
 from .strings import binary_objects, string_array
 
-__all__ = ["dictionary_decode", "objects_by_entry"]
-
 
 def build_categorical(target: OutputType, pieces: list[BinaryArray | DictionaryArray]) -> pd.Categorical:
     """Return a Categorical of dictionary-encoded strings or bytes; a BinaryArray holds rows without a dictionary.

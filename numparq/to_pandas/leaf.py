@@ -14,8 +14,6 @@ from numparq.types.output_type import OutputType
 from .columns import to_array
 from .dictionary import dictionary_decode
 
-__all__ = ["add_null_slots", "leaf_to_array"]
-
 _MAX_EXACT_INTEGER = 1 << 53
 
 

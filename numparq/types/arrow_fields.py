@@ -13,8 +13,6 @@ from numparq.format.schema_node import SchemaNode
 
 from .parquet_type import infer_arrow_type, parquet_type
 
-__all__ = ["ELEMENT", "LIST_KINDS", "MAX_DEPTH", "NESTED_KINDS", "is_list_element", "is_list_or_map", "node_from_field"]
-
 _LIST_OR_MAP = ("LIST", "MAP", "MAP_KEY_VALUE")
 
 LIST_KINDS = ("list", "large_list", "fixed_size_list")

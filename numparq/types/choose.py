@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from numparq.format.logical_type import LogicalType
     from numparq.format.schema import Leaf
 
-__all__ = ["apply_dates", "choose_nested_output_type", "choose_output_type", "needs_arrow_hint"]
-
 DTYPE_BACKENDS = ("numpy", "numpy_nullable", "pyarrow")
 
 

@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from numparq.format.arrow_type import TIME_UNITS, ArrowType
 
-__all__ = ["common_type", "describe_type", "value_type"]
-
 _STORED_ALIKE = {
     "large_utf8": "utf8",
     "utf8_view": "utf8",

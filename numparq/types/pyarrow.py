@@ -18,8 +18,6 @@ from numparq.util.optional import import_pyarrow
 from .arrow_fields import ELEMENT, LIST_KINDS, NESTED_KINDS
 from .output_type import int_dtype
 
-__all__ = ["field_from_pyarrow", "field_to_pyarrow"]
-
 
 def _decimal_type(pa: Any, arrow_type: ArrowType) -> Any:
     if arrow_type.precision > 76:
@@ -135,6 +133,7 @@ def field_from_pyarrow(name: str, data_type: Any, nullable: bool = True) -> Arro
 
 
 def is_nested_dictionary(data_type: Any) -> bool:
+    """Whether a type of pyarrow is a dictionary of nested values."""
     import pyarrow as pa
 
     return isinstance(data_type, pa.DictionaryType) and pa.types.is_nested(data_type.value_type)

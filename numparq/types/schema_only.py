@@ -15,8 +15,6 @@ from numparq.kernels.tables import INT96_NS
 from .dtype_backends import NULLABLE_TYPES, NUMPY_TYPES, nullable_dtype
 from .output_type import LeafType, OutputType
 
-__all__ = ["schema_only_type"]
-
 _UNITS = ("s", "ms", "us", "ns")
 _LARGEST_EXACT = {4: 2, 8: 4}  # bytes of a float -> bytes of the widest integer type that it holds exactly
 

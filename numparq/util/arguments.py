@@ -9,17 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import index
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = [
-    "check_flag",
-    "check_list",
-    "check_optional_positive_int",
-    "check_positive_int",
-    "did_you_mean",
-    "explain_unknown_arguments",
-    "is_flag",
-    "unknown_argument_error",
-]
-
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
 

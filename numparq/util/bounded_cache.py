@@ -7,8 +7,6 @@ from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any, TypeVar
 
-__all__ = ["BoundedCache", "fork_safe_lru_cache"]
-
 Make = TypeVar("Make", bound=Callable[..., Any])
 Thing = TypeVar("Thing")
 

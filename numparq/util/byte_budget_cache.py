@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from .bounded_cache import fork_safe_lru_cache
 from .fork_safe_lock import fork_safe_rlock
 
-__all__ = ["ByteBudgetCache", "CacheInfo", "CachedFile", "cache_info", "file_cache"]
-
 _DEFAULT_BYTES = 64 << 20
 _ENTRY_BYTES = 1 << 10  # an entry without values
 _FOOTER_SHARE = 4  # the footer of the last file may take so many budgets by itself: 256 MiB hold 200,000 columns

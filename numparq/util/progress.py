@@ -9,8 +9,6 @@ from html import escape
 from importlib import import_module
 from typing import Any, Protocol, Self
 
-__all__ = ["ProgressBar", "ProgressShare"]
-
 _SECONDS_BETWEEN_UPDATES = 0.1  # of a notebook's bar: each update is a message to the browser
 _MEGABYTE = 1e6
 

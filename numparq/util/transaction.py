@@ -9,8 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
-__all__ = ["TransactionalWriter", "foreign_process_error"]
-
 # Python hides ResourceWarning by default, but a writer that is never closed loses its rows.
 if not sys.warnoptions:
     warnings.filterwarnings("default", r"\w+Writer\(.*\) was never closed", ResourceWarning)

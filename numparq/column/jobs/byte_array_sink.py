@@ -19,8 +19,6 @@ from numparq.kernels.tables import C_NULL_COUNT, P_TYPE
 
 from .task import DecodeTask, PageSink
 
-__all__ = ["ByteArraySink"]
-
 
 @dataclass(eq=False, repr=False)
 class ByteArraySink(PageSink):

@@ -39,8 +39,6 @@ from numparq.kernels.tables import (
 from .fixed_sink import FixedSink
 from .task import DecodeTask, PageSink
 
-__all__ = ["CodesSink"]
-
 _NO_ENTRIES = np.zeros(SLACK, np.uint8)
 
 

@@ -29,8 +29,6 @@ from numparq.kernels.tables import (
 
 from .task import RETRY_STATUSES, DecodeTask, PageSink
 
-__all__ = ["FixedSink"]
-
 
 @dataclass(eq=False, repr=False)
 class FixedSink(PageSink):

@@ -50,8 +50,6 @@ from numparq.types.output_type import OutputType
 
 from .task import RETRY_STATUSES, DecodeTask, PageSink
 
-__all__ = ["NestedSink", "RowCountSink"]
-
 _CODE = np.dtype(np.int32)
 # Codes are decoded if a chunk has so many times as many entries as its dictionary.
 MIN_VALUES_PER_ENTRY = 2

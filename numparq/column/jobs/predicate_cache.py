@@ -32,8 +32,6 @@ from numparq.types.output_type import OutputType, cast_stored
 
 from .task import DecodeTask, PageSink
 
-__all__ = ["CachedBinary", "CachedFixed", "CachedSink"]
-
 _MAX_EXACT = 1 << 53  # of integers in float64
 
 

@@ -15,8 +15,6 @@ from numparq.kernels import nested_decode_kernels
 from .levels import NestedLeaf
 from .nested_type import NestedType, iter_leaves
 
-__all__ = ["LeafArray", "ListArray", "NestedArray", "StructArray", "assemble"]
-
 _DISAGREE = "the columns of a group do not agree on which of its values are null"
 
 

@@ -20,8 +20,6 @@ from numparq.kernels.decode.levels import STATE_LEVELS, STATE_QUIRKS, STATE_ROWS
 from numparq.kernels.tables import SLACK
 from numparq.types.output_type import OutputType
 
-__all__ = ["LevelDecoder", "NestedLeaf", "concat_leaves", "take_leaf_rows"]
-
 _NO_BYTES = np.empty(0, np.uint8)
 
 

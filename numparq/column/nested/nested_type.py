@@ -11,17 +11,6 @@ from numparq.format.key_values.arrow import ArrowHint
 from numparq.format.logical_type import LogicalType
 from numparq.format.schema import OPTIONAL, REPEATED, Leaf, Schema, SchemaElement
 
-__all__ = [
-    "NestedType",
-    "child_hints",
-    "find_hint",
-    "is_variant",
-    "iter_leaves",
-    "leaf_arrow_types",
-    "project_leaves",
-    "resolve_nested_type",
-]
-
 # Deeper columns are refused: what is made of them are objects within objects, and each level costs Python's stack.
 MAX_DEPTH = 100
 

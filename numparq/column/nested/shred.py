@@ -16,8 +16,6 @@ from numparq.kernels import nested_encode_kernels
 from numparq.kernels.status import check_status
 from numparq.types.arrow_fields import is_list_element, is_list_or_map
 
-__all__ = ["MAX_LEVEL", "UnshreddedArray", "UnshreddedLeaf", "UnshreddedList", "UnshreddedStruct", "shred"]
-
 
 @dataclass(slots=True)
 class UnshreddedLeaf:

@@ -27,8 +27,6 @@ from numparq.kernels.tables import (
 from .page_headers import HeaderScan, read_located_pages
 from .pages import ChunkFailure, Pages
 
-__all__ = ["InMemoryPages", "LocatedPages", "PageSource", "ScannedPages"]
-
 # Bytes fetched at once of chunks that are larger: they stay in the cache until they are decoded.
 WINDOW_BYTES = 4 << 20
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from numparq.errors import ParquetError
 
-__all__ = ["PageEvent", "walk_chunk"]
-
 
 class PageEvent(NamedTuple):
     """Bytes `start` to `end` (exclusive) of a walk: a page, or without one what is passed over.

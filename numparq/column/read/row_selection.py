@@ -13,8 +13,6 @@ import numpy as np
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
-__all__ = ["RowSelection", "RowSlices"]
-
 # Columns of the table of `RowSlices`.
 SLICE_GROUP, SLICE_START, SLICE_STOP, SLICE_OUT = range(4)
 

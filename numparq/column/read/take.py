@@ -13,16 +13,6 @@ from numparq.column.scratch import allocate
 from numparq.kernels import selection_kernels
 from numparq.kernels.tables import SLACK
 
-__all__ = [
-    "ValueIndices",
-    "ValueRanges",
-    "ValueSelection",
-    "dictionary_decode",
-    "take_array",
-    "take_binary",
-    "take_prefixed",
-]
-
 
 class ValueSelection(Protocol):
     """Values to take from decoded arrays."""

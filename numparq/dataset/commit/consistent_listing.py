@@ -14,8 +14,6 @@ from numparq.util.regular_file import open_regular
 
 from .record import PENDING, CommitRecord, job_file_prefix, job_of_record
 
-__all__ = ["list_consistently"]
-
 ListFiles = Callable[[], DirectoryListing]
 
 _TRIES = 60

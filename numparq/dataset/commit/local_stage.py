@@ -32,8 +32,6 @@ from .record import (
 from .recover import complete_interrupted, remove_abandoned
 from .stream_batch import StreamBatch
 
-__all__ = ["LocalJob", "LocalStage"]
-
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _GONE = (

@@ -16,8 +16,6 @@ from numparq.util.worker_pool import WorkerPool
 
 from .record import REMOVED_STAGE, STAGE_FOLDER_PATTERN, CommitRecord, job_of_record, record_name
 
-__all__ = ["commit", "exclusive_lock", "finish_commit", "list_records", "remove_stage", "sync_files"]
-
 _TRIES = 10
 _AT_ONCE = 16
 OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -13,21 +13,6 @@ from numparq.errors import InvalidFileError
 from numparq.io.file_lock import boot_id
 from numparq.io.replaced_files import REPLACED_FOLDER_PATTERN
 
-__all__ = [
-    "COMMITTED",
-    "JOB_PATTERN",
-    "PENDING",
-    "CommitChanges",
-    "CommitRecord",
-    "data_file_name",
-    "is_path_inside",
-    "job_file_prefix",
-    "job_of_record",
-    "new_job_id",
-    "record_name",
-    "stage_folder_name",
-]
-
 PENDING, COMMITTED = "pending", "committed"
 _FORMAT, _VERSION = "numparq commit", 1
 JOB_PATTERN = r"\d{8}T\d{12}-[0-9a-f]{6}"

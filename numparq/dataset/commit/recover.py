@@ -25,8 +25,6 @@ from .record import (
 )
 from .remote_store import RemoteStore
 
-__all__ = ["Recovered", "complete_interrupted", "recover", "recover_remote", "remove_abandoned"]
-
 
 @dataclass(frozen=True)
 class Recovered:

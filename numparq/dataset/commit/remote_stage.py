@@ -17,8 +17,6 @@ from .record import COMMITTED, PENDING, CommitChanges, CommitRecord, new_job_id,
 from .remote_store import RemoteJobBase, run_in_parallel
 from .stream_batch import StreamBatch
 
-__all__ = ["RemoteJob", "RemoteStage"]
-
 # Uploads are completed at the end, all together; of so many bytes in all, or so many files, some are before.
 _MOST_HELD_BYTES = 1 << 28
 _MOST_HELD_FILES = 256

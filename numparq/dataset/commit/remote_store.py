@@ -18,8 +18,6 @@ from numparq.util.worker_pool import WorkerPool
 from .consistent_listing import CommittedRemoteListing
 from .record import JOB_PATTERN, CommitRecord, job_file_prefix, job_of_record, stage_folder_name
 
-__all__ = ["RemoteJobBase", "RemoteStore", "run_in_parallel"]
-
 _STAGE = re.compile(re.escape(stage_folder_name("", outlives=True)) + f"({JOB_PATTERN})")
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from numparq.errors import InvalidFileError
 
-__all__ = ["StreamBatch"]
-
 _STREAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _MAX_NUMBER = 10**12 - 1  # 12 digits
 

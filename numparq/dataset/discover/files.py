@@ -34,8 +34,6 @@ from numparq.errors import InvalidFileError, error_context
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
 from numparq.typing import PathOrPaths, StorageOptions
 
-__all__ = ["DatasetListing", "EmptyDatasetError", "is_dataset_path", "list_files"]
-
 
 @dataclass(frozen=True)
 class DatasetListing:

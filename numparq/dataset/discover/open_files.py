@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from numparq.format.key_values.spark import SparkCalendar
     from numparq.io.coalesce import Coalescing
 
-__all__ = ["open_files", "open_files_unless_empty"]
-
 # Smaller remote files are fetched whole with their footer: another request takes longer than the bytes.
 WHOLE_FILE_BYTES = 1 << 20
 # Memory limit for the tails of all files; each file keeps at least MIN_TAIL_BYTES.

@@ -27,8 +27,6 @@ from .open_files import open_files_unless_empty
 if TYPE_CHECKING:
     from numparq.io.coalesce import Coalescing
 
-__all__ = ["DatasetSnapshot"]
-
 
 class DatasetSnapshot:
     """Listing of a dataset with its opened files and merged schemas, all cached until `close`.

@@ -16,8 +16,6 @@ from .local import LocalLister
 from .patterns import expand_braces
 from .sink_log import Lister
 
-__all__ = ["ALL_FILES", "FileFilter", "ListingOptions", "stat_files"]
-
 
 @dataclass(frozen=True)
 class FileFilter:

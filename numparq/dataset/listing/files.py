@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-__all__ = ["DataFile", "DataFileList", "DirectoryListing", "FileEntry", "PartitionIndex", "data_file_from_entry"]
-
 PartitionValues = tuple[str | None, ...]
 
 

@@ -11,8 +11,6 @@ from numparq.util.regular_file import open_regular
 from .files import DirectoryListing, FileEntry
 from .patterns import GlobPattern, is_hidden
 
-__all__ = ["LocalLister", "file_version", "list_local"]
-
 _EVERYTHING = GlobPattern([])
 
 

@@ -5,16 +5,6 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 
-__all__ = [
-    "COMMON_METADATA_FILE",
-    "METADATA_FILE",
-    "GlobPattern",
-    "expand_braces",
-    "has_wildcard",
-    "is_hidden",
-    "is_hidden_path",
-]
-
 METADATA_FILE, COMMON_METADATA_FILE = "_metadata", "_common_metadata"
 # Directory value of the null partition, as Hive writes it.
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"

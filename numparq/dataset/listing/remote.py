@@ -15,8 +15,6 @@ from numparq.util.worker_pool import WorkerPool
 from .files import DirectoryListing, FileEntry
 from .patterns import GlobPattern, is_hidden_path
 
-__all__ = ["RemoteLister"]
-
 
 class RemoteLister:
     """Lists files on an fsspec or pyarrow file system."""

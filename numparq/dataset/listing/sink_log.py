@@ -14,8 +14,6 @@ from numparq.errors import InvalidFileError
 from .local import LocalLister
 from .remote import RemoteLister
 
-__all__ = ["Lister", "read_sink_log", "select_sink_files"]
-
 Lister: TypeAlias = LocalLister | RemoteLister
 
 _LOG_FOLDER = "_spark_metadata"

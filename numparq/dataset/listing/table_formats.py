@@ -17,14 +17,6 @@ from .patterns import is_hidden
 from .remote import RemoteLister
 from .sink_log import Lister, read_sink_log, select_sink_files
 
-__all__ = [
-    "TableFileSelector",
-    "check_no_table_below",
-    "check_plain_file",
-    "check_plain_folder",
-    "check_table_format",
-]
-
 TABLE_FORMATS = ("auto", "parquet")
 
 

@@ -25,8 +25,6 @@ from .types import PartitionType, infer_partition_type, parse_partition_type
 if TYPE_CHECKING:
     from numparq.dataset.discover.files import DatasetListing
 
-__all__ = ["INFERRED", "DatasetPartitions"]
-
 # A given type: inferred from the values, but the column is not a Categorical.
 INFERRED = "inferred"
 

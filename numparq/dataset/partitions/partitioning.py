@@ -12,8 +12,6 @@ from urllib.parse import quote, unquote
 from numparq.dataset.listing.patterns import HIVE_NULL
 from numparq.errors import InvalidFileError, SchemaError
 
-__all__ = ["Partitioning", "format_hive_path", "parse_hive_path", "parse_partitioning", "parse_positional_path"]
-
 _OF_ARROW = {"HivePartitioning": "hive", "DirectoryPartitioning": "positions"}
 
 # Characters escaped in keys: they would end the key or the directory name, begin an escape, or are illegal in names

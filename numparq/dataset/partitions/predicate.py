@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from .columns import DatasetPartitions
 
-__all__ = ["PartitionComparison", "PartitionPredicate", "evaluate_partition_predicates", "wrap_partition_predicates"]
-
 Raw = str | None
 _DTYPES = {BOOLEAN: "u1", INT32: "<i4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8"}
 _FORMATS = {2: "<e", 4: "<f", 8: "<d"}

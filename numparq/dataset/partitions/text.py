@@ -14,8 +14,6 @@ from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
 from numparq.format.schema_node import SchemaNode
 
-__all__ = ["check_partition_column", "check_partition_type", "format_partition_values"]
-
 # Kinds whose values have several spellings: the pattern of a valid text, and what makes its one canonical text.
 CANONICAL_TEXT_RULES: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
     "int": (re.compile(r"-?[0-9]{1,40}"), lambda text: str(int(text))),

@@ -17,8 +17,6 @@ from numparq.format.logical_type import LogicalType
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
 from numparq.format.schema import Leaf
 
-__all__ = ["PartitionType", "infer_partition_type", "parse_partition_type"]
-
 
 @dataclass(frozen=True)
 class PartitionType:

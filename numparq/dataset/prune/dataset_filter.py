@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
     from numparq.expr.runtime_filter import RuntimeFilter
 
-__all__ = ["DatasetFilter"]
-
 # Bounded cache of predicates by partition; files of one partition mostly follow one another.
 _MOST_KEPT = 64
 

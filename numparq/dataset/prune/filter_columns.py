@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from numparq.dataset.partitions.columns import DatasetPartitions
     from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 
-__all__ = [
-    "DatasetFilterColumn",
-    "DatasetFilterColumns",
-    "FileFilterColumn",
-    "PartitionKeyColumns",
-    "partition_key_ordinal",
-]
-
 _MOST_KEPT = 64
 
 

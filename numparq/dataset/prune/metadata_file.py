@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from numparq.dataset.partitions.columns import DatasetPartitions
     from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 
-__all__ = ["MetadataFileGroups", "MetadataFilePruner", "build_metadata_file_pruner"]
-
 _LEAST_FOOTER = 12  # bytes after the last chunk: one length, two magic numbers
 
 

@@ -27,8 +27,6 @@ from .filter_columns import PartitionKeyColumns, partition_key_ordinal
 if TYPE_CHECKING:
     from .dataset_filter import DatasetFilter
 
-__all__ = ["FilePruner", "PartitionPruner", "StatisticsPruner", "apply_pruner", "select_files"]
-
 
 class FilePruner(Protocol):
     """Protocol of file pruners: objects that know which files of a dataset may have rows that match a query.

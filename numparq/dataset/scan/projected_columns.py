@@ -31,8 +31,6 @@ from numparq.types.output_type import OutputType
 if TYPE_CHECKING:
     from numparq.to_pandas.nested.explode import ExplodedCollection
 
-__all__ = ["DatasetColumns", "project_columns"]
-
 # Of columns that no file stores.
 _NOT_STORED = OutputType("null", "nulls", ArrowType("null"))
 

@@ -27,8 +27,6 @@ from .projected_columns import DatasetColumns, project_columns
 if TYPE_CHECKING:
     from numparq.scan.recovery.skip_damaged import SkipDamaged
 
-__all__ = ["DatasetQuery"]
-
 _NO_ROWS = np.empty(0, np.int64)
 
 

@@ -15,8 +15,6 @@ from numparq.types.output_type import OutputType
 
 from .projected_columns import DatasetColumns
 
-__all__ = ["SchemaOnlyColumns", "SchemaOnlyPandasMetadata", "SchemaOnlyPartitions"]
-
 
 class SchemaOnlyPandasMetadata(PandasMetadata):
     """Pandas metadata of which only dtypes count: columns have the schema's names, and none is an index."""

@@ -15,8 +15,6 @@ from numparq.types.common_type import value_type
 
 from .fields import SchemaField
 
-__all__ = ["ColumnMapper", "FieldKeyFunction", "MappedColumn", "field_key_function", "field_keys"]
-
 # Returns the key of each of several sibling fields; fields with equal keys are one column.
 FieldKeyFunction = Callable[[Sequence[SchemaField | None]], list[Hashable]]
 

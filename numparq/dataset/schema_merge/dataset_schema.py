@@ -26,8 +26,6 @@ from .schema_groups import (
 )
 from .user_schema import adopt_arrow_types, conform_columns, parse_user_schema
 
-__all__ = ["DatasetSchema"]
-
 _MOST_KEPT = 1024  # cached results of `DatasetSchema.matches`
 _kept = BoundedCache(16)
 

@@ -20,17 +20,6 @@ from numparq.types.common_type import describe_type
 from numparq.types.parquet_type import infer_arrow_type
 from numparq.util.bounded_cache import BoundedCache
 
-__all__ = [
-    "LeafStorage",
-    "SchemaField",
-    "describe_field",
-    "fields_of",
-    "fields_of_schema",
-    "opaque_logical_type",
-    "to_arrow_field",
-    "to_schema_node",
-]
-
 NULL = "null"
 _KEPT_GROUPS = ("VARIANT", "FILE")
 _LIST_KINDS = ("list", "large_list", "fixed_size_list")

@@ -12,8 +12,6 @@ from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.json_document import parse_json_object
 from numparq.format.key_values.pandas_dtypes import LABEL_KEY
 
-__all__ = ["geo_schema_key", "merge_geo_metadata", "merge_pandas_metadata"]
-
 # Keys of a geometry column that describe the rows of one file.
 _OF_ROWS = ("bbox", "geometry_types", "covering")
 

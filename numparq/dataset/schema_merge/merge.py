@@ -16,8 +16,6 @@ from numparq.types.parquet_type import MAX_PRECISION, parquet_type
 from .column_mapping import FieldKeyFunction, field_keys
 from .fields import LeafStorage, SchemaField, describe_field, opaque_logical_type
 
-__all__ = ["FieldOfFile", "merge_columns", "merge_field"]
-
 
 @dataclass(frozen=True, slots=True)
 class FieldOfFile:

@@ -17,8 +17,6 @@ from numparq.format.thrift.encode import encode_struct
 
 from .fields import SchemaField, to_arrow_field, to_schema_node
 
-__all__ = ["build_schema_file", "with_todays_calendar", "without_range_index", "without_rows"]
-
 _MAGIC = b"PAR1"
 # created_by of a schema file: numparq wrote not all of the files, or all (recognized by `OpenFile.is_own`).
 _FOREIGN, _OWN = "numparq, uniting files", "numparq version 0, uniting files"

@@ -15,8 +15,6 @@ from numparq.format.open_file import OpenFile
 from .fields import SchemaField, fields_of
 from .key_values import geo_schema_key
 
-__all__ = ["SchemaKey", "schema_key"]
-
 # Bounds of a RangeIndex, which count the rows of one file. pyarrow's Arrow schema holds the pandas metadata too.
 _RANGE = re.compile(rb'"(start|stop)": ?-?[0-9]+')
 

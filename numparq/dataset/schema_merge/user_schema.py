@@ -20,8 +20,6 @@ from numparq.types.common_type import common_type, value_type
 from .column_mapping import FieldKeyFunction, field_keys
 from .fields import SchemaField, describe_field, fields_of, fields_of_schema, opaque_logical_type
 
-__all__ = ["adopt_arrow_types", "conform_columns", "parse_user_schema"]
-
 
 def _leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
     asked, have = _values(wanted), _values(known)

@@ -19,8 +19,6 @@ from numparq.format.open_file import OpenFile
 
 from .split import SplitPart
 
-__all__ = ["footer_digest", "open_split_files", "stamp_file", "stamp_local_file"]
-
 _CHANGED = "the file has changed since the table was divided into splits; divide it again"
 _GONE = "the file was removed since the table was divided into splits; divide it again"
 

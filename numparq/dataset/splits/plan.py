@@ -31,8 +31,6 @@ from numparq.util.worker_pool import WorkerPool
 from .open_files import footer_digest, stamp_file, stamp_local_file
 from .split import RowGroupRange, Split, SplitPart, divide_bytes
 
-__all__ = ["SplitQuery", "pack_pieces", "plan_byte_splits", "plan_row_splits"]
-
 # Opening a file costs as much as reading OPEN_COST_BYTES; counted as at most 1 / OPEN_COST_SHARE of a split.
 OPEN_COST_BYTES, OPEN_COST_SHARE = 256 << 10, 16
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from numparq.format.schema import Leaf, Schema
     from numparq.scan.recovery.losses import Lost
 
-__all__ = ["SplitReadSpec", "SplitReader", "check_arrived"]
-
 
 @dataclass(frozen=True)
 class SplitReadSpec:

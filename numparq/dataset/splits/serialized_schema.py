@@ -17,8 +17,6 @@ from numparq.dataset.schema_merge.user_schema import conform_columns
 from numparq.errors import SchemaError
 from numparq.format.open_file import OpenFile
 
-__all__ = ["SerializedSchema", "UnseenFiles"]
-
 
 class SerializedSchema:
     """A dataset schema that can be pickled.

@@ -9,8 +9,6 @@ import numpy as np
 from numparq.dataset.listing.files import DataFile
 from numparq.format.open_file import OpenFile
 
-__all__ = ["RowGroupRange", "Split", "SplitPart", "divide_bytes", "row_groups_in_range"]
-
 
 class RowGroupRange(NamedTuple):
     """Rows ``start`` to ``stop`` (exclusive) of a row group, by its ordinal in the file.

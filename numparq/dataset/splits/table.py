@@ -26,8 +26,6 @@ from .split import Split
 if TYPE_CHECKING:
     from numparq.format.key_values.spark import SparkCalendar
 
-__all__ = ["SplitTable", "split_table"]
-
 SPLIT_BYTES = 64 << 20
 MAX_PLANNED_FILES = 4096
 

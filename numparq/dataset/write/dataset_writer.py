@@ -45,8 +45,6 @@ from .partition_frame import (
     partition_table,
 )
 
-__all__ = ["DatasetWriter", "write_dataset"]
-
 
 class DatasetWriter(TransactionalWriter):
     """Writes frames into a dataset: a directory of many files.

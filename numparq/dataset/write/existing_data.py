@@ -23,18 +23,6 @@ from numparq.io.source import Source
 
 from .partition_frame import PartitionValues
 
-__all__ = [
-    "EXISTING_DATA_BEHAVIORS",
-    "WRITE_MODES",
-    "RemovalRule",
-    "ReplacedFiles",
-    "check_empty",
-    "check_keeps_nothing",
-    "check_schemas_compatible",
-    "find_replaced_files",
-    "plan_changes",
-]
-
 RemovalRule = Callable[[str, list[FileEntry], Sequence[str], Collection[PartitionValues]], list[str]]
 
 

@@ -16,8 +16,6 @@ from .partition_files import FileLimits
 from .partition_frame import FramePartitioner, check_columns_remain
 from .row_group_buffer import RowGroupLimits, SortKey
 
-__all__ = ["JobOptions", "parse_limits"]
-
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 1 << 27
 

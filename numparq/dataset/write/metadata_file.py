@@ -29,8 +29,6 @@ from numparq.format.writer_quirks import (
 )
 from numparq.util.version import CREATED_BY, __version__
 
-__all__ = ["drop_statistics", "encode_metadata_files", "misread_statistics", "parse_footer"]
-
 _COLUMN_INDEX = ("column_index_offset", "column_index_length")
 _OFFSET_INDEX = ("offset_index_offset", "offset_index_length")
 _MIN_MAX = ("min_value", "max_value", "is_min_value_exact", "is_max_value_exact")

@@ -15,8 +15,6 @@ from numparq.util.worker_pool import WorkerPool
 
 from .partition_frame import PartitionRows
 
-__all__ = ["FileLimits", "PartitionFiles", "PartitionedFileWriter", "RollingFileWriter", "WrittenFile"]
-
 _FULL = 0.9  # share of the maximum bytes from which on a file is full
 _LEAST_ROWS = 1024  # rows written before the size of a row is known
 

@@ -22,17 +22,6 @@ from numparq.util.arguments import did_you_mean
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "FramePartitioner",
-    "PartitionGrouping",
-    "PartitionRows",
-    "PartitionedFrame",
-    "check_columns_remain",
-    "group_by_partition",
-    "partition_frame",
-    "partition_table",
-]
-
 PartitionValues = tuple[str | None, ...]
 
 # Limits of one batch of reordered rows: bytes, not counting the contents of objects, and partitions.

@@ -11,15 +11,6 @@ import pandas as pd
 
 from numparq.errors import SchemaError
 
-__all__ = [
-    "RowGroupBuffer",
-    "RowGroupLimits",
-    "SortKey",
-    "is_arrow_table",
-    "parse_sort_keys",
-    "sort_order",
-]
-
 _SAMPLE_ROWS = 1024
 _MOST_NARROW_BYTES = 1 << 30  # half of what 32-bit offsets can address
 

@@ -34,8 +34,6 @@ from .job_options import JobOptions, parse_limits
 from .row_group_buffer import parse_sort_keys
 from .task_writer import StagedFile, TaskMessage, TaskWriter
 
-__all__ = ["SharedJob"]
-
 _TASK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 SUCCESS_FILE = "_SUCCESS"
 _NO_ROWS = "norows"  # task of the file without rows, which keeps the schema of an empty dataset

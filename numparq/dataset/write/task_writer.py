@@ -31,8 +31,6 @@ from .partition_files import PartitionedFileWriter, PartitionFiles
 from .partition_frame import FramePartitioner, PartitionRows, partition_frame
 from .row_group_buffer import RowGroupBuffer, is_arrow_table, sort_order
 
-__all__ = ["StagedFile", "TaskMessage", "TaskWriter"]
-
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:

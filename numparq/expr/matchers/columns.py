@@ -17,8 +17,6 @@ from numparq.kernels import predicate_kernels
 
 from .vectors import ColumnVector, RowMask
 
-__all__ = ["match_columns"]
-
 _OPERATORS: dict[str, Callable[[Any, Any], np.ndarray]] = {"==": np.equal, "<": np.less, "<=": np.less_equal}
 _MOST_INT = 1 << 63
 _MOST_EXACT = 1 << 53  # floats hold all integers up to it

@@ -17,8 +17,6 @@ from numparq.kernels import kernels
 from .file_metadata import Footer
 from .tail import MAGIC, leading_magic
 
-__all__ = ["Checkpoint", "find_last_footer", "find_last_footer_in"]
-
 _BLOCK = 1 << 20  # bytes per backward read
 _TAIL = 8  # bytes of footer length and magic number
 _HEADER = 1 << 16  # bytes read for a page header

@@ -16,8 +16,6 @@ from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
 
 from .column_chunks import ColumnChunks
 
-__all__ = ["SchemaElements", "shared_schema_elements"]
-
 _SHARED_SCHEMA_BYTES = 64 << 10  # larger schemas are not cached
 _MOST_SHARED = 64
 

@@ -19,8 +19,6 @@ from numparq.kernels.thrift import wire
 
 from .file_metadata import Footer
 
-__all__ = ["FooterParts", "encode_without_row_groups", "row_groups_with_file_path", "split_footer"]
-
 _MAX_DEPTH = 70  # above the limit of the kernel that has already checked the footer
 _NUMBERS = (wire.I16, wire.I32, wire.I64)
 _FIXED_BYTES = {wire.TRUE: 0, wire.FALSE: 0, wire.I8: 1, wire.DOUBLE: 8, wire.UUID: 16}

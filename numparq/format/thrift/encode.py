@@ -13,8 +13,6 @@ from numparq.kernels.thrift import wire
 from .idl import IdlField, IdlStruct, load_idl
 from .layout import WIRE_TYPES
 
-__all__ = ["EncodedThrift", "encode_field", "encode_field_header", "encode_struct"]
-
 FieldEncoder = Callable[[bytearray, Any], None]  # appends a value without field header
 
 _BITS = {"i8": 8, "i16": 16, "i32": 32, "enum": 32, "i64": 64}

@@ -13,8 +13,6 @@ from numparq.errors import InvalidFileError, UnsupportedError
 
 from .primitives import ARRAY, HEADER_DECODERS, OBJECT, VERSION, decode_text
 
-__all__ = ["VariantFields", "decode", "decode_metadata", "decode_value", "read_fields"]
-
 
 def decode(metadata: bytes, value: bytes) -> Any:
     r"""Decode a VARIANT value.

@@ -46,16 +46,6 @@ from .primitives import (
     VERSION,
 )
 
-__all__ = [
-    "encode",
-    "encode_array",
-    "encode_binary",
-    "encode_metadata",
-    "encode_object",
-    "encode_string",
-    "primitive_header",
-]
-
 _SORTED = 1 << 4
 _MOST_SHORT = 63
 _MOST_BYTES = (1 << 32) - 1

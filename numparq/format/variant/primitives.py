@@ -14,42 +14,6 @@ import pandas as pd
 
 from numparq.errors import InvalidFileError, UnsupportedError
 
-__all__ = [
-    "ARRAY",
-    "BINARY",
-    "DATE",
-    "DECIMAL4",
-    "DECIMAL8",
-    "DECIMAL16",
-    "DOUBLE",
-    "FALSE",
-    "FLOAT",
-    "HEADER_DECODERS",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "MAX_SCALE",
-    "NULL",
-    "OBJECT",
-    "PRIMITIVE",
-    "SHORT_STRING",
-    "STRING",
-    "TIME",
-    "TIMESTAMP",
-    "TIMESTAMP_LOCAL",
-    "TIMESTAMP_LOCAL_NANOS",
-    "TIMESTAMP_NANOS",
-    "TRUE",
-    "UUID",
-    "VERSION",
-    "days_to_date",
-    "decode_text",
-    "micros_to_datetime",
-    "micros_to_time",
-    "nanos_to_timestamp",
-]
-
 PRIMITIVE, SHORT_STRING, OBJECT, ARRAY = range(4)
 (
     NULL,

@@ -15,8 +15,6 @@ from numparq.from_pandas.arrow import arrow_values
 from numparq.from_pandas.column_values import validity_bytes
 from numparq.types.pyarrow import field_to_pyarrow, is_nested_dictionary
 
-__all__ = ["cast_then_convert", "nested_from_arrow", "unify_dictionaries"]
-
 
 def cast_then_convert(field: ArrowField, data_type: Any) -> Callable[[Any], UnshreddedArray]:
     """Return a function that casts arrays of `data_type` to the type of `field` and converts them to nested arrays.

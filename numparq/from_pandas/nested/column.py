@@ -16,8 +16,6 @@ from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.cast.physical import to_physical
 from numparq.types.arrow_fields import field_from_node, node_from_field
 
-__all__ = ["nested_column", "shredded_column"]
-
 RowSlicer = Callable[[int, int], list[UnshreddedArray]]
 
 

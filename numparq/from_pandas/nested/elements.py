@@ -20,8 +20,6 @@ from numparq.from_pandas.object_layout import distinct_classes
 from numparq.from_pandas.objects import class_kind, object_values
 from numparq.from_pandas.strings import bytes_objects, string_objects
 
-__all__ = ["element_values"]
-
 Classes = dict[type, None]
 _NULLS = (type(None), type(pd.NA), type(pd.NaT))
 _NUMBERS = ("bool", "int", "float")

@@ -26,8 +26,6 @@ from .objects import (
     without_nulls,
 )
 
-__all__ = ["common_type", "infer_field"]
-
 _CHUNK_ROWS = 1 << 13  # rows whose elements are flattened in memory at once
 _NULL = ArrowType("null")
 _ARROW_DIGITS = 38  # of Arrow's 128-bit decimals

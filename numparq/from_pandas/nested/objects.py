@@ -27,16 +27,6 @@ from numparq.types.arrow_fields import ELEMENT, LIST_KINDS
 
 from .elements import Classes, element_values
 
-__all__ = [
-    "LIST_CLASSES",
-    "common_array_dtype",
-    "field_values",
-    "flatten_lists",
-    "measure_lists",
-    "nested_from_objects",
-    "without_nulls",
-]
-
 # Classes whose objects are lists, at any depth.
 LIST_CLASSES = (list, tuple, set, frozenset, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
 _NEVER_NULL = {bool, int, str, bytes, list, tuple, dict, set, frozenset, np.ndarray}  # pd.isna asks each object

@@ -15,8 +15,6 @@ from numparq.from_pandas.user_schema import UserColumn
 from .column import nested_column, shredded_column
 from .objects import nested_from_objects
 
-__all__ = ["variant_column"]
-
 _PARTS = {"metadata", "value"}
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from numparq.scan.file_reader import FileReader
     from numparq.types.output_type import OutputType
 
-__all__ = ["SkipDamagedFile"]
-
 
 class SkipDamagedFile:
     """Error policy for the rows of one file.

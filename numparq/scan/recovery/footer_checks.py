@@ -30,8 +30,6 @@ from .losses import without_frames
 if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
 
-__all__ = ["PageHeaderCheck", "TolerantChunkTables", "is_within"]
-
 _ANY = -1
 _HIGHEST = 62
 _DICTIONARY = 1 << PLAIN_DICTIONARY | 1 << RLE_DICTIONARY

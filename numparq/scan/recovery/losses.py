@@ -10,8 +10,6 @@ from numparq.column.read.row_selection import RowSlice
 from numparq.errors import LimitError, ParquetError
 from numparq.plan.row_ranges import RowRanges
 
-__all__ = ["LOST_ATTR", "Losses", "Lost", "LostRows", "catch_damage", "choose_columns", "without_frames"]
-
 LOST_ATTR = "numparq.lost"
 
 _T = TypeVar("_T")

@@ -16,8 +16,6 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.to_pandas.frame import BlockLayout, allocate_array
 from numparq.types.output_type import OutputType
 
-__all__ = ["LostPiece", "PartialLeaf", "drop_lost_rows", "intact_parts", "slice_piece", "take_intact"]
-
 _NO_ROWS = np.empty(0, np.uint8)
 
 

@@ -35,8 +35,6 @@ from numparq.plan.chunk_pages import ChunkPages
 
 from .losses import LostRows, catch_damage
 
-__all__ = ["WalkedChunk", "read_chunk_pages", "walk_pages"]
-
 _ALL_ROWS = 1 << 60
 _NO_PAGES = np.empty((0, PAGE_FIELDS), np.int64)
 

@@ -41,8 +41,6 @@ from .page_walk import WalkedChunk, read_chunk_pages, walk_pages
 if TYPE_CHECKING:
     from numparq.column.read.output import OutputMemory
 
-__all__ = ["damage_scheduler"]
-
 _CHECKED_TOGETHER = 256
 _NO_PAGES = np.empty(0, np.intp)
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from numparq.scan.file_reader import FileReader
 
-__all__ = ["SkipDamaged", "SkipDamagedRows"]
-
 _NO_ROWS = np.empty((0, 2), np.int64)
 _Unit = TypeVar("_Unit")
 

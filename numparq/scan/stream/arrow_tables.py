@@ -22,8 +22,6 @@ from numparq.util.optional import import_pyarrow
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ArrowTableBuilder", "ExplodedTableBuilder", "negotiate_schema", "to_arrow_arrays"]
-
 _VIRTUAL = {"file": "string", "row_group": "int64", "row_number": "int64", "position": "int64"}
 
 # pyarrow holds a schema's metadata three times while it imports them.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from .unit_reader import UnitReader
 
-__all__ = ["Batches", "RangeLabels", "ReadAhead", "drop_range_index"]
-
 _Item = TypeVar("_Item")
 _END: Any = object()
 

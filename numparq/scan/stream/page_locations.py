@@ -30,8 +30,6 @@ from numparq.prune.index_reader import OFFSET_INDEX, IndexKey, IndexLocations, P
 from numparq.types.output_type import OutputType
 from numparq.util.worker_pool import WorkerPool
 
-__all__ = ["PageLocator"]
-
 
 class PageLocator:
     """Finds the pages of chunks, by their offset indexes or their headers.

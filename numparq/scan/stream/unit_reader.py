@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from .arrow_tables import ArrowTableBuilder, ExplodedTableBuilder
 
-__all__ = ["UnitReader"]
-
 # Bytes of a value in a column that the file does not store: a partition column, or one that it lacks.
 _COMPUTED_BYTES = 16
 

@@ -19,8 +19,6 @@ from numparq.util.arguments import check_optional_positive_int, thread_count
 if TYPE_CHECKING:
     from numparq.scan.predicate import ScanPredicate
 
-__all__ = ["BatchSize", "MemoryShares", "UnitPlan", "add_filter_columns"]
-
 # Factor by which the first unit is smaller if the size of strings is unknown.
 STRING_INFLATION = 4.0
 # Fewest rows whose measured bytes adjust the estimate; page borders distort smaller units.

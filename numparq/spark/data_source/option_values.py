@@ -7,20 +7,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "choice_parser",
-    "parse_bool",
-    "parse_bytes",
-    "parse_count",
-    "parse_duration",
-    "parse_fraction",
-    "parse_int",
-    "parse_json_object",
-    "parse_names",
-    "parse_sort_columns",
-    "per_column_parser",
-]
-
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 # Microseconds by unit, as Spark writes durations; without a unit they are milliseconds.
 _DURATIONS = {"us": 1, "ms": 10**3, "": 10**3, "s": 10**6, "m": 60 * 10**6, "min": 60 * 10**6}

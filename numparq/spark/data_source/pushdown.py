@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from numparq.spark.scan.plan import SparkScan
     from numparq.spark.scan.request import ReadRequest
 
-__all__ = ["PushdownDataSource", "filters_leak", "to_expression"]
-
 _SETTING = "spark.sql.python.filterPushdown.enabled"
 _PROBE_ROWS = 30
 

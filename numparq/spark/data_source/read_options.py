@@ -20,15 +20,6 @@ from numparq.util.arguments import did_you_mean
 
 from .option_values import choice_parser, parse_bool, parse_bytes, parse_count, parse_duration, parse_json_object
 
-__all__ = [
-    "READ_OPTIONS",
-    "ReadOption",
-    "StreamLimits",
-    "parse_read_options",
-    "parse_stream_options",
-    "plan_with_options",
-]
-
 _STORAGE = "storage."
 Planned = TypeVar("Planned")
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from numparq.spark.scan.reader import BatchReader
     from numparq.spark.scan.request import ReadRequest
 
-__all__ = ["NumparqDataSource", "NumparqReader"]
-
 
 class NumparqDataSource(DataSource):
     """Data source "numparq": Parquet files as a Spark table.

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import xxhash
 
-__all__ = ["MAX_SEEN_FILES", "StreamFile", "StreamOffset", "limit_batch"]
-
 # Files that an offset remembers one by one, with about 14 bytes each.
 MAX_SEEN_FILES = 5000
 _VERSION = 1

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from numparq.spark.scan.request import ReadRequest
 
-__all__ = ["NumparqStreamReader"]
-
 _TRIES = 3
 # Files that Hadoop is copying to their place.
 _COPYING = "._COPYING_"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-__all__ = ["NumparqStreamWriter", "StreamCommitMessage"]
-
 _CHECKPOINT = "checkpointlocation"
 # Properties by which Spark tells tasks the id of their query, which its checkpoint keeps, and their batch.
 _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"

@@ -21,8 +21,6 @@ from .option_values import (
     per_column_parser,
 )
 
-__all__ = ["WRITE_OPTIONS", "WriteOption", "parse_codec", "parse_row_limit", "parse_write_options"]
-
 _STORAGE = "storage."
 _CODECS = {"uncompressed": "none", "lz4raw": "lz4_raw"}  # Spark's names
 _PAGE_VERSIONS = {"v1": "1.0", "v2": "2.0", "parquet_1_0": "1.0", "parquet_2_0": "2.0"}  # parquet-java's names

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from pyspark import TaskContext
     from pyspark.sql.types import DataType, StructType
 
-__all__ = [
-    "NumparqWriter",
-    "TaskCommitMessage",
-    "left_to_session",
-    "make_writer",
-    "parse_job_arguments",
-    "write_batches",
-]
-
 # Spark versions without DataSourceArrowWriter pass rows to `write` one by one.
 _TAKES_BATCHES = hasattr(datasource, "DataSourceArrowWriter")
 _WriterBase: Any = getattr(datasource, "DataSourceArrowWriter", DataSourceWriter)

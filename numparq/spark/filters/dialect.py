@@ -10,8 +10,6 @@ from numparq.spark.time_zone import session_time_zone
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["DEFAULT_DIALECT", "SparkDialect", "session_dialect"]
-
 
 class SparkDialect(NamedTuple):
     """Settings of a session that decide what filter text means; by default those of a new one.

@@ -21,8 +21,6 @@ from numparq.spark.time_zone import parse_time_zone
 
 from .dialect import SparkDialect
 
-__all__ = ["parse_spark_filter"]
-
 _EXACT_DOUBLES = 1 << 53  # beyond that, several integers are one double
 _DATE = re.compile(r"\s*(\d{4})-(\d\d?)-(\d\d?)\s*")
 _MOMENT = re.compile(

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from numparq.expr.sort_keys import KeyDomain
     from numparq.typing import Filters
 
-__all__ = ["plan_with_text"]
-
 _MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from .results import ResultBatchBuilder
 
-__all__ = ["aggregate_pandas", "aggregate_pandas_by", "map_pandas", "plan_job_splits"]
-
 # Options of a job's table: arguments of `split_table`.
 _OPTIONS = (
     "runtime_filters",

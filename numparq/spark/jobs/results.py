@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-__all__ = ["ResultBatchBuilder"]
-
 # Kinds of values accepted for each kind of the schema; all casts are lossless.
 _ACCEPTED_KINDS = {
     "boolean": ("boolean",),

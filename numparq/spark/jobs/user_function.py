@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     from .results import ResultBatchBuilder
 
-__all__ = [
-    "ROW_POSITION",
-    "PartialAggregator",
-    "RowNumberer",
-    "SplitMapper",
-    "arrow_group_function",
-    "check_partial_result",
-    "concat_results",
-    "function_name",
-]
-
 ROW_POSITION = "numparq place"  # column that orders partial results
 _POSITIONS_PER_SPLIT = 1 << 40  # maximum result rows of a split
 

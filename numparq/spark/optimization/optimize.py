@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numparq.typing import Filters, PathLike, StorageOptions
 
-__all__ = ["check_output_folder", "optimize"]
-
 
 def check_output_folder(path: PathLike, out: PathLike, place: dict[str, Any]) -> None:
     """Raise ValueError if `out` lies inside the dataset, whose readers would get all rows twice."""

@@ -19,8 +19,6 @@ from numparq.tools.optimize.tune import ROWS_PER_PAGE, ROWS_WITH_BLOOM_FILTERS
 
 from .sort_rows import RowPacker
 
-__all__ = ["TASK_BYTES", "OptimizePlan", "absolute_path", "group_bins_by_task", "group_by_task", "path_in_split"]
-
 TASK_BYTES = 64 << 20  # approximate stored bytes that a task reads
 _MAX_BINS_PER_TASK = 64
 

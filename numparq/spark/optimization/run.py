@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from .sort_rows import RowPacker
 
-__all__ = ["OptimizeRun", "StepTimer", "describe_step"]
-
 _MESSAGE = pa.schema([("message", pa.binary())])
 
 _MAX_SAMPLES = 8

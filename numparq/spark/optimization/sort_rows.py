@@ -14,8 +14,6 @@ from numparq.tools.optimize.hilbert import HilbertClustering
 
 from .transport import ArrowTransport
 
-__all__ = ["RowPacker"]
-
 _FOLDER = "folder"
 _BATCH_ROWS = 1 << 16
 # Types whose encoded form does not sort: casts to a sort key.

@@ -12,8 +12,6 @@ from pyarrow import types as t
 
 from numparq.errors import UnsupportedError
 
-__all__ = ["ArrowTransport"]
-
 # Types encoded as others of the same bits.
 _SAME_BITS = {
     pa.uint8(): pa.int8(),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-__all__ = ["RecordBatchBuilder", "worker_arrow_schema"]
-
 # Limits of a batch: Spark's Java readers hold a whole batch off-heap.
 MAX_ROWS = 1 << 17
 MAX_BYTES = 1 << 25

@@ -9,8 +9,6 @@ from numparq.format.key_values.spark import CORRECTED, LEGACY, REBASE_MODES, SPA
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["build_calendar", "parse_rebase_mode", "session_calendar"]
-
 _SETTINGS = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
 
 

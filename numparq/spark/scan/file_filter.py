@@ -11,8 +11,6 @@ from numparq.dataset.listing.file_filter import FileFilter
 if TYPE_CHECKING:
     from numparq.typing import PathLike
 
-__all__ = ["build_file_filter", "parse_time"]
-
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from numparq.format.arrow_type import ArrowType
     from numparq.format.schema import Leaf
 
-__all__ = ["JoinKeyColumn", "cast_keys", "plain_keys", "range_filters", "value_filters"]
-
 # Maximum number of ranges in a filter; beyond it, a single range.
 _MAX_RANGES = 100
 _MICROSECOND = datetime.timedelta(microseconds=1)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from .plan import SparkScan
 
-__all__ = ["MAX_STORED_BYTES", "create_local_frame", "read_locally"]
-
 _SESSION = "org.apache.spark.sql.classic.SparkSession"
 _HELPER = "org.apache.spark.sql.api.python.PythonSQLUtils"
 _LARGE_VAR_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from numparq.dataset.splits.table import SplitTable
     from numparq.typing import Filters
 
-__all__ = ["SparkScan", "column_splitter", "join_key_columns", "plan_splits"]
-
 # Rows without columns that a task passes to Spark, in about a second.
 ROWS_TO_COUNT = 1 << 25
 

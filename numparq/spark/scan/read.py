@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .plan import SparkScan
     from .request import ReadRequest
 
-__all__ = ["read"]
-
 
 def read(
     spark: SparkSession,

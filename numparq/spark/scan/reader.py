@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from numparq.dataset.splits.reader import SplitReader
     from numparq.dataset.splits.split import Split
 
-__all__ = ["BatchReader"]
-
 
 @dataclass(frozen=True)
 class BatchReader:

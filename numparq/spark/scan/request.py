@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from numparq.expr.runtime_filter import RuntimeFilter
     from numparq.typing import ColumnName, Filters, PathLike, StorageOptions
 
-__all__ = ["ReadRequest"]
-
 _NANOSECONDS = ("exact", "floor")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from numparq.expr.runtime_filter import RuntimeFilter
 
-__all__ = ["build_runtime_filters"]
-
 # Maximum number of keys compared one by one, and of keys collected for a Bloom filter.
 MAX_VALUES = 2_000
 MAX_COLLECTED = 5_000_000

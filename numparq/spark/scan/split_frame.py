@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .plan import SparkScan
     from .reader import BatchReader
 
-__all__ = ["create_split_frame"]
-
 
 def create_split_frame(spark: SparkSession, scan: SparkScan) -> DataFrame:
     """Return a lazy DataFrame of a scan, one split a task; counted rows without columns need no Python worker."""

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-__all__ = ["compares_exactly", "is_collated"]
-
 _DIGITS = {"ByteType": 3, "ShortType": 5, "IntegerType": 10, "LongType": 20}
 _MAX_PRECISION = 38
 # Types that cast to each other without loss. Not instants: their date and time depend on the session's time zone.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["spark_schema"]
-
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _MAX_PRECISION = 38
 _GEOSPATIAL = {"GEOMETRY": 1, "GEOGRAPHY": 2}  # number of parameters

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numparq.dataset.discover.files import DatasetListing
 
-__all__ = ["infer_partition_types", "infers_partition_types", "user_partition_types"]
-
 _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 _INTEGER = re.compile(r"-?[0-9]+")

@@ -11,8 +11,6 @@ from numparq.format.key_values.spark import ROW_METADATA, VERSION
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
-__all__ = ["read_row_metadata", "spark_key_values"]
-
 # Rules by which a Spark type refines the type that Parquet stores it as.
 _REFINEMENTS: tuple[Callable[[Any, Any, Any], bool], ...] = (
     lambda types, found, told: isinstance(found, types.LongType) and isinstance(told, types.DayTimeIntervalType),

@@ -16,8 +16,6 @@ from numparq.types.parquet_type import decimal_byte_width
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
-__all__ = ["schema_nodes"]
-
 # Maximum digits of decimals stored as INT32 and INT64, and of a second's fraction in microseconds.
 _INT32_DIGITS, _INT64_DIGITS, _MICROSECOND_DIGITS = 9, 18, 6
 

@@ -10,8 +10,6 @@ from numparq.errors import SchemaError
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["FieldFinder", "check_user_schema", "find_fields", "find_fields_exactly"]
-
 # Returns the position of each wanted column or struct field among names; None if missing.
 FieldFinder = Callable[[list[str], list[str]], list[int | None]]
 

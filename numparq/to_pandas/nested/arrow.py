@@ -19,8 +19,6 @@ from numparq.types.output_type import OutputType
 from numparq.types.pyarrow import registered_extension_type
 from numparq.util.optional import import_pyarrow
 
-__all__ = ["nested_to_arrow", "widen_offsets"]
-
 _MAX_ELEMENTS = _MAX_BYTES = (1 << 31) - 1
 _MAX_PADDED = 1 << 26  # elements of all-null fixed-size lists: only ARROW:schema claims their size
 _LARGE = {"utf8": "large_utf8", "binary": "large_binary"}

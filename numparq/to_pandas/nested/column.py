@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from numparq.format.file_reference import FileReferenceReader
     from numparq.to_pandas.variant.columns import VariantColumns
 
-__all__ = ["NestedOutput", "complex_array", "interval_array", "interval_closed", "is_leaf_pair"]
-
 _COMPLEX = ("complex64", "complex128")
 _SHAREABLE = ("text_objects", "bytes")  # conversions whose objects rows may share
 

@@ -39,8 +39,6 @@ from numparq.types.output_type import OutputType
 from .column import NestedOutput
 from .explode_path import CollectionPath, ExplodedColumn, collection_paths, merge_columns
 
-__all__ = ["ExplodedCollection"]
-
 _NO_CONSTANTS: Mapping[str, Leaf] = MappingProxyType({})
 
 

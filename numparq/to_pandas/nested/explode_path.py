@@ -8,8 +8,6 @@ from typing import Any
 
 from numparq.column.nested.nested_type import NestedType, is_variant, iter_leaves, project_leaves
 
-__all__ = ["CollectionPath", "ExplodedColumn", "collection_paths", "merge_columns"]
-
 _COLLECTIONS = ("list", "map")
 
 

@@ -16,8 +16,6 @@ from numparq.format.file_reference import FileRange, FileReferenceReader, resolv
 from numparq.format.physical_type import BYTE_ARRAY, INT64
 from numparq.format.schema import OPTIONAL, Leaf
 
-__all__ = ["BYTES_LEAF", "check_fields", "resolve_references"]
-
 # Field -> physical type and allowed logical types; None is no logical type.
 _FIELD_TYPES: dict[str, tuple[int, tuple[str | None, ...]]] = {
     "uri": (BYTE_ARRAY, ("STRING",)),

@@ -19,8 +19,6 @@ from numparq.to_pandas.columns import to_array
 from numparq.to_pandas.dictionary import objects_by_entry
 from numparq.types.output_type import OutputType
 
-__all__ = ["NestedObjectBuilder"]
-
 _MAX_EXACT_INTEGER = 1 << 53
 # Fewer or longer lists are sliced one by one.
 _MIN_GATHERED_LISTS, _MAX_GATHERED_LENGTH = 256, 32

@@ -19,14 +19,6 @@ from numparq.util.optional import import_pyarrow
 from .shredded_types import shredded_type
 from .shredding import MISSING, ShreddedVariants, binary_values, check_variant_group
 
-__all__ = [
-    "MetadataDictionaries",
-    "VariantBytesBuilder",
-    "VariantColumns",
-    "VariantObjectBuilder",
-    "variant_leaves",
-]
-
 _MAX_CACHED = 4096  # dictionaries cached at once
 
 

@@ -31,8 +31,6 @@ from numparq.to_pandas.columns import to_array
 from numparq.to_pandas.decimals import binary_to_integers
 from numparq.types.output_type import OutputType
 
-__all__ = ["ShreddedType", "shredded_type"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShreddedType:

@@ -19,8 +19,6 @@ from numparq.types.output_type import OutputType
 
 from .shredded_types import shredded_type
 
-__all__ = ["MISSING", "ShreddedVariants", "VariantBuilder", "binary_values", "check_variant_group"]
-
 
 def _check_leaf(shape: NestedType) -> None:
     assert shape.leaf is not None

@@ -21,8 +21,6 @@ from numparq.tools.verify.thrift import read_struct
 from .rewrite_plan import RewritePiece
 from .value_hash import hash_words, to_words, value_kind_name
 
-__all__ = ["FOLDER_COLUMN", "Checksum", "checksum", "checksum_pieces", "row_hashes"]
-
 _INT96_BYTES = 12
 _INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
 

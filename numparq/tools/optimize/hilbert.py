@@ -15,8 +15,6 @@ from numparq.util.optional import import_pyarrow
 
 from .rewrite_plan import RewritePiece
 
-__all__ = ["HilbertClustering", "hilbert_positions", "quantiles", "sample_rows"]
-
 _MAX_BITS = 62  # a position is an int64
 _MAX_BITS_PER_COLUMN = 12
 

@@ -22,8 +22,6 @@ from .layout import FileLayout
 if TYPE_CHECKING:
     from numparq.format.key_values.spark import KeyValues
 
-__all__ = ["merge_key_values"]
-
 _GEO = "geo"
 
 

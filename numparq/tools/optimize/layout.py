@@ -14,8 +14,6 @@ from numparq.errors import error_context
 from numparq.format.open_file import OpenFile
 from numparq.prune.index_reader import BLOOM_FILTER, OFFSET_INDEX, IndexLocations
 
-__all__ = ["LAYOUT_KEY", "DatasetFolder", "FileLayout", "TargetLayout", "group_by_folder"]
-
 LAYOUT_KEY = "numparq.layout"
 _SCHEMA_KEYS = ("ARROW:schema", "pandas", LAYOUT_KEY)
 # Share of the target size below which a file is small, above which it is large.

@@ -10,8 +10,6 @@ from .checksum import Checksum
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["FileTotals", "OptimizeReport"]
-
 
 @dataclass(frozen=True, slots=True)
 class FileTotals:

@@ -26,8 +26,6 @@ from numparq.typing import StorageOptions
 
 from .layout import DatasetFolder, FileLayout, TargetLayout, group_by_folder
 
-__all__ = ["OutputSchema", "RewritePiece", "RewritePlan", "bin_pieces", "plan_rewrite", "split_by_folder"]
-
 _FILES_AT_ONCE = 1024  # files open together while their footers are read
 
 

@@ -18,16 +18,6 @@ from numparq.format.schema import Leaf
 from .layout import TargetLayout
 from .rewrite_plan import RewritePiece
 
-__all__ = [
-    "ROWS_PER_PAGE",
-    "ROWS_WITH_BLOOM_FILTERS",
-    "SampledCardinality",
-    "TrialWrite",
-    "TunedOptions",
-    "trial_write",
-    "tune_options",
-]
-
 _TRIAL_ROWS = 65_536
 # Encodings that all readers know but decode more slowly, so the writer does not choose them.
 _TRIAL_ENCODINGS = ("BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY")

@@ -12,8 +12,6 @@ from numparq.errors import UnsupportedError
 from numparq.kernels import statistics_kernels
 from numparq.util.optional import import_pyarrow
 
-__all__ = ["hash_words", "to_words", "value_kind_name"]
-
 # Words and the null mask (None: no nulls); a word at a null is arbitrary.
 Words: TypeAlias = tuple[np.ndarray, "np.ndarray | None"]
 

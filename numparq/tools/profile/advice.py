@@ -9,8 +9,6 @@ from numparq.plan.explain import pluralize
 from .profile import ColumnProfile, Profile
 from .render import format_bytes, format_percent
 
-__all__ = ["advise"]
-
 _SMALL_FILE, _MANY_FILES = 32 << 20, 8
 _LARGE_GROUP = 1 << 30
 _FEW_ROWS = 10_000

@@ -13,8 +13,6 @@ from numparq.prune.statistics import PruningStatistics
 
 from .value_kind import ValueKind, keys_to_floats
 
-__all__ = ["KeyBounds", "trusted_key_bounds"]
-
 _DTYPES = {"signed": "<i{}", "unsigned": "<u{}", "boolean": "<u{}", "float": "<i{}"}
 
 

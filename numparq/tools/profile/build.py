@@ -16,8 +16,6 @@ from .profile import ColumnProfile, LookupCost, Profile
 from .render import escape_surrogates
 from .value_kind import ValueKind
 
-__all__ = ["build_profile", "profile_partition_column"]
-
 
 def profile_partition_column(
     key: str, files: Mapping[int, FileSizes], values: Mapping[int, str | None]

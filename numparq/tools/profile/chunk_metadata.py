@@ -14,8 +14,6 @@ from numparq.format.thrift.decode import read_record
 from numparq.format.thrift.idl import enum_value
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 
-__all__ = ["ChunkMetadataTable", "count_codecs", "count_dictionary_pages", "has_only_dictionary", "name_encodings"]
-
 _CHUNK, _META = "row_groups.columns", "row_groups.columns.meta_data"
 _NUMBER_FIELDS = {
     "codec": f"{_META}.codec",

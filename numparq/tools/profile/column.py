@@ -33,8 +33,6 @@ from .partial_profile import PartialColumnProfile, ValueSummary
 from .value_kind import ValueKind, type_names, value_kind
 from .values import ChunkValueSummary, summarize_chunk, summarize_dictionary
 
-__all__ = ["ColumnProfiler", "ProfileOptions"]
-
 UNKNOWN = -1
 
 

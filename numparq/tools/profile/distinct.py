@@ -15,8 +15,6 @@ from numparq.kernels import statistics_kernels
 
 from .value_kind import ValueKind
 
-__all__ = ["DistinctSketch", "hash_keys", "hash_stored_values"]
-
 _WIDE_DECIMAL_BYTES = 32  # width in which decimals beyond 64 bits are hashed
 
 _MAX_HASHES = 1024  # as many bytes as the registers

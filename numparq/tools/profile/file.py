@@ -16,8 +16,6 @@ from .column import ColumnProfiler, ProfileOptions, leaves_by_path
 from .page_index import FilePageIndexes
 from .partial_profile import FileSizes, PartialProfile
 
-__all__ = ["profile_file"]
-
 UNKNOWN_WRITER = "an unknown writer"
 
 

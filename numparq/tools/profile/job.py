@@ -24,8 +24,6 @@ from .file import profile_file
 from .partial_profile import PartialProfile, merge_profiles
 from .profile import Profile
 
-__all__ = ["ProfileJob", "ProfileTask", "is_selected", "path_matches", "profile_files"]
-
 _FILES_AT_ONCE = 16  # files opened together, concurrently if remote
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ExpectedReads", "PrunableContainers", "expected_point_reads", "expected_reads"]
-
 SMALL_RANGE_SHARE = 0.01  # share of all rows in a small range
 _NUM_LOOKUPS = 512
 _MAX_LOOKUPS_PER_CONTAINER = 8

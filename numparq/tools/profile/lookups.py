@@ -19,8 +19,6 @@ from .partial_profile import FileSizes, PartialColumnProfile, PrunableRowGroups
 from .profile import LookupCost
 from .value_kind import ValueKind
 
-__all__ = ["FileOrderCounts", "count_file_orders", "estimate_lookups", "prunable_row_groups"]
-
 MAX_CONTAINERS = 64  # per file
 _UNKNOWN_BLOOM_BYTES = 1  # placeholder for a Bloom filter without bloom_filter_length
 _NUM_LOOKUPS = 64

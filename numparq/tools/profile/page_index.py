@@ -19,8 +19,6 @@ from .chunk_metadata import ChunkMetadataTable
 from .lookup_model import PrunableContainers, expected_point_reads
 from .value_kind import value_kind
 
-__all__ = ["ChunkPageSummary", "FilePageIndexes"]
-
 _POINTS = 64
 _MAGIC_BYTES = 4
 _ASCENDING, _DESCENDING, _NEITHER = 1, -1, 0

@@ -11,16 +11,6 @@ import numpy as np
 
 from .distinct import DistinctSketch
 
-__all__ = [
-    "FileSizes",
-    "FileTrouble",
-    "PartialColumnProfile",
-    "PartialProfile",
-    "PrunableRowGroups",
-    "ValueSummary",
-    "merge_profiles",
-]
-
 _MAX_TROUBLES = 20
 
 _Key = TypeVar("_Key")

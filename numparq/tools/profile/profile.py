@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnProfile", "LookupCost", "Profile"]
-
 
 @dataclass(frozen=True)
 class LookupCost:

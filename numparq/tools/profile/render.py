@@ -11,8 +11,6 @@ from numparq.plan.explain import pluralize
 if TYPE_CHECKING:
     from .profile import ColumnProfile, LookupCost, Profile
 
-__all__ = ["escape_surrogates", "format_bytes", "format_percent", "to_html", "to_rich", "to_text"]
-
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 _LEFT, _RIGHT = "left", "right"

@@ -15,8 +15,6 @@ from numparq.expr.sort_keys import KeyDomain, float_bits, key_domain
 from numparq.format.physical_type import INT96, PHYSICAL_NAMES
 from numparq.format.schema import Leaf
 
-__all__ = ["ValueKind", "type_names", "value_kind"]
-
 
 @dataclass(frozen=True)
 class ValueKind:

@@ -31,8 +31,6 @@ from numparq.util.worker_pool import WorkerPool
 from .distinct import DistinctSketch, hash_stored_values
 from .value_kind import ValueKind
 
-__all__ = ["ChunkValueSummary", "summarize_chunk", "summarize_dictionary", "summarize_values"]
-
 _NS_OF_US = 1000
 
 

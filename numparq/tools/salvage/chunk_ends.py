@@ -30,8 +30,6 @@ from numparq.tools.verify.page_decoder import PageDecodeError, PageDecoder
 from numparq.tools.verify.page_values import PageDictionary, PageValues
 from numparq.tools.verify.page_walk import PageSequence, StoredPage
 
-__all__ = ["ChunkEnd", "ChunkEndFinder", "candidate_codecs"]
-
 _CODECS = (UNCOMPRESSED, SNAPPY, ZSTD, GZIP, LZ4_RAW, BROTLI, LZ4, LZO)  # most common first
 
 

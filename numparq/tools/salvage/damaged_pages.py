@@ -34,8 +34,6 @@ from .output import SALVAGE_CREATED_BY, CheckedSink, RestoredSource, Salvaged, w
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["rewrite_rows"]
-
 _REFUSAL = "numparq cannot keep its row groups"
 _KEYS_CHECKED = {"key-arrow-schema": "ARROW:schema", "key-pandas": "pandas"}
 

@@ -19,8 +19,6 @@ from .damaged_pages import salvage_damaged_pages
 from .missing_footer import SalvageOptions, salvage_missing_footer
 from .output import RestoredSource, Salvaged
 
-__all__ = ["salvage"]
-
 
 def salvage(
     path: str | os.PathLike[str],

@@ -31,8 +31,6 @@ from numparq.util.progress import ProgressBar
 from .output import SALVAGE_CREATED_BY, TAIL_BYTES, Salvaged, write_salvaged
 from .row_groups import AmbiguousPagesError, RowGroupFinder, SalvagedChunk, SalvagedRowGroup
 
-__all__ = ["SalvageOptions", "build_row_group"]
-
 
 def build_row_group(found: SalvagedRowGroup, walk: PageSequence, ordinal: int) -> dict[str, Any]:
     """Build the RowGroup struct of a salvaged row group, by the field names of the Thrift definition."""

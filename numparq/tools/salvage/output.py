@@ -16,8 +16,6 @@ from numparq.io.source import read_bytes
 from numparq.plan.explain import pluralize
 from numparq.util.version import __version__
 
-__all__ = ["SALVAGE_CREATED_BY", "CheckedSink", "RestoredSource", "Salvaged", "write_salvaged"]
-
 # `created_by` of footers that have none.
 SALVAGE_CREATED_BY = f"numparq-salvage version {__version__}"
 

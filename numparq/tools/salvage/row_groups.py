@@ -11,8 +11,6 @@ from numparq.tools.verify.page_walk import PageSequence
 
 from .chunk_ends import ChunkEnd, ChunkEndFinder, candidate_codecs
 
-__all__ = ["AmbiguousPagesError", "RowGroupFinder", "SalvagedChunk", "SalvagedRowGroup"]
-
 _MAX_LISTED = 8
 
 

@@ -18,8 +18,6 @@ from numparq.util.regular_file import open_regular
 if TYPE_CHECKING:
     from numparq.format.footer.checkpoints import Checkpoint
 
-__all__ = ["leftovers", "recover"]
-
 
 def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Checkpoint:
     """Restore a complete file from a temporary file that a killed writer left.

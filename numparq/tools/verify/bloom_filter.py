@@ -17,8 +17,6 @@ from .deviations import Findings, Location
 from .page_values import PageValues
 from .thrift import ThriftDecodeError, read_struct
 
-__all__ = ["BloomFilterChecker", "read_bloom_filter"]
-
 _MAX_HEADER_BYTES = 1 << 10
 
 

@@ -27,8 +27,6 @@ from .page_walk import walk_chunk_pages
 from .pages import CheckedPage, DecodeBudget, PageChecker
 from .statistics import ActualStatistics, BoundsChecker, check_size_statistics, check_statistics
 
-__all__ = ["MAX_DECODED_PER_BYTE", "ColumnChunkChecker", "FileRegion"]
-
 MAX_DECODED_PER_BYTE = 256  # decoded bytes and values for each byte of the file
 _MAGIC_BYTES = 4
 

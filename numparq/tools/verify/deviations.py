@@ -11,8 +11,6 @@ from numparq.format.writer_quirks import resolve_check
 
 from .checks import CHECKS
 
-__all__ = ["Deviation", "Findings", "Location"]
-
 _MAX_DEVIATIONS_PER_CHECK = 1000  # a hostile file could have any number
 
 

@@ -12,8 +12,6 @@ from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, PLAIN, PL
 from .deviations import Findings, Location
 from .pages import CheckedPage, PageChecker
 
-__all__ = ["check_encodings"]
-
 
 def check_encodings(
     metadata: dict[str, Any], leaf: Leaf, pages: PageChecker, findings: Findings, location: Location

@@ -21,8 +21,6 @@ from .page_walk import describe_remains
 from .row_groups import check_row_groups
 from .schema import orders_by_name, read_column_orders, read_schema_tree, schema_leaves
 
-__all__ = ["VerificationReport", "check_file", "verify"]
-
 
 @dataclass(frozen=True)
 class VerificationReport:

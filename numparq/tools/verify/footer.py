@@ -19,8 +19,6 @@ from .deviations import Findings
 from .schema_elements import SchemaTreeNode
 from .thrift import ThriftDecodeError, read_struct
 
-__all__ = ["DecodedFooter", "check_footer", "check_key_values"]
-
 _FIELDS = 1  # vtable slot in an Arrow Schema
 _NAME, _MAX_NAME_BYTES = 0, 1 << 16  # vtable slot in an Arrow Field, and a limit
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["LevelRuns", "RemovedEntries", "shorten_runs"]
-
 LONG_RUN = 1 << 16  # entries
 _KEPT = 2  # entries of a long run: one after the run before it, and one after itself
 

@@ -70,8 +70,6 @@ from .page_levels import PageLevelDecoder, page_body
 from .page_values import VALUE_DTYPES, PageDictionary, PageValues, first_delta_value, max_delta_bits
 from .page_walk import has_negative_counts
 
-__all__ = ["PageDecodeError", "PageDecoder"]
-
 _SIZES = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _DICTIONARY_ENCODINGS = (PLAIN_DICTIONARY, RLE_DICTIONARY)
 _STRINGS = (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY)

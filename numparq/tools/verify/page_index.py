@@ -16,8 +16,6 @@ from .pages import CheckedPage
 from .statistics import BoundsChecker
 from .thrift import ThriftDecodeError, read_struct
 
-__all__ = ["check_column_index", "check_offset_index", "read_page_index"]
-
 _MAX_INDEX_BYTES = 1 << 30
 
 

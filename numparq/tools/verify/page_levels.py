@@ -31,8 +31,6 @@ from numparq.kernels.tables import (
 from .level_runs import LevelRuns, RemovedEntries, shorten_runs
 from .page_values import VALUE_DTYPES, PageValues
 
-__all__ = ["PageLevelDecoder", "page_body"]
-
 _MANY = 1 << 20  # levels: a page with more is searched for long runs
 _SIZES, _ENCODINGS = (P_REPETITION_BYTES, P_DEFINITION_BYTES), (P_REPETITION_ENCODING, P_DEFINITION_ENCODING)
 

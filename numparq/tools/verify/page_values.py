@@ -14,8 +14,6 @@ from numparq.kernels.tables import SLACK
 
 from .level_runs import RemovedEntries
 
-__all__ = ["VALUE_DTYPES", "PageDictionary", "PageValues", "first_delta_value", "max_delta_bits"]
-
 _MAX_BLOCKS = 1 << 16  # per page; later blocks are not checked
 
 _LEVELS_COUNTED = 1 << 20  # levels at once: np.bincount makes 8 bytes of each

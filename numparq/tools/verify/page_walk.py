@@ -18,16 +18,6 @@ from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, INDE
 from .deviations import WHOLE_FILE, Findings, Location
 from .thrift import ThriftDecodeError, read_struct
 
-__all__ = [
-    "NOT_COUNTED",
-    "PageSequence",
-    "StoredPage",
-    "describe_remains",
-    "has_negative_counts",
-    "walk_chunk_pages",
-    "walk_file_pages",
-]
-
 NOT_COUNTED = -1  # num_nulls as parquet-java wrote it
 _MIN_COUNTS = {
     "num_values": 0,

@@ -37,8 +37,6 @@ from .page_walk import NOT_COUNTED, StoredPage, has_negative_counts
 from .schema_elements import check_value_range
 from .statistics import ActualStatistics, BoundsChecker, check_statistics, int96_bounds
 
-__all__ = ["CheckedPage", "DecodeBudget", "PageChecker"]
-
 _PAGE_COST = 4096  # minimum cost of a page in the budget
 _HEADER_STRUCTS = {
     DATA_PAGE: "DataPageHeader",

@@ -22,8 +22,6 @@ from .footer import DecodedFooter
 from .page_values import PageValues
 from .pages import DecodeBudget
 
-__all__ = ["SortKeyCollector", "check_row_groups", "check_sorting", "sort_key_collectors"]
-
 _INTEGERS = {
     ("signed", 4): "i4",
     ("signed", 8): "i8",

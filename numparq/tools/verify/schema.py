@@ -11,8 +11,6 @@ from numparq.format.schema import MAX_SCHEMA_DEPTH, OPTIONAL, REPEATED, REQUIRED
 from .deviations import Findings
 from .schema_elements import SchemaTreeNode, check_elements
 
-__all__ = ["orders_by_name", "read_column_orders", "read_schema_tree", "schema_leaves"]
-
 _ORDERS = {None: "type", "TYPE_ORDER": "type", "IEEE_754_TOTAL_ORDER": "ieee754", "INT96_TIMESTAMP_ORDER": "int96"}
 
 _BOUNDS = ("min_value", "max_value")

@@ -17,8 +17,6 @@ from numparq.format.thrift.idl import enum_value
 
 from .deviations import Findings, Location
 
-__all__ = ["SchemaTreeNode", "check_value_range"]
-
 _DAY = {"MILLIS": 86_400_000, "MICROS": 86_400_000_000, "NANOS": 86_400_000_000_000}
 
 _CONVERTED_DECIMAL = 5

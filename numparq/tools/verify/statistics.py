@@ -17,15 +17,6 @@ from numparq.format.writer_quirks import null_count_check
 
 from .deviations import Findings, Location
 
-__all__ = [
-    "ActualStatistics",
-    "BoundsChecker",
-    "check_size_statistics",
-    "check_statistics",
-    "format_value",
-    "int96_bounds",
-]
-
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 _SHOWN_BYTES = 24
 CHUNK_STATISTICS = "the statistics"

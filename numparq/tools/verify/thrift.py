@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from numparq.format.logical_type import LEGACY_NULL_TYPE
 from numparq.format.thrift.idl import IdlField, load_idl
 
-__all__ = ["ThriftDecodeError", "read_struct"]
-
 _STOP, _TRUE, _FALSE, _I8, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = range(14)
 _WIRE = {
     "bool": (_TRUE, _FALSE),
