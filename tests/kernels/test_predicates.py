@@ -14,7 +14,7 @@ from numparq.expr.key_ranges import TOP, union
 from numparq.expr.like import ANY_CHARACTER, LikePattern
 from numparq.expr.matchers import byte_strings, ints, vectors
 from numparq.expr.matchers.byte_strings import BytesMatcher, ByteStrings, LikeMatcher
-from numparq.expr.matchers.ints import IntMatcher
+from numparq.expr.matchers.compile import IntMatcher
 from numparq.expr.matchers.vectors import AND, OR, STORE, ColumnVector, RowMask
 from numparq.plan import row_ranges
 from numparq.plan.row_ranges import RowRanges

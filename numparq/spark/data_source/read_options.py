@@ -11,11 +11,10 @@ from numparq.column.projection import VIRTUAL_COLUMNS
 from numparq.dataset.discover.files import EmptyDatasetError
 from numparq.dataset.partitions.types import parse_partition_type
 from numparq.errors import InvalidFileError, ParquetError, SchemaError
-from numparq.spark.filters.dialect import SparkDialect
+from numparq.spark.filters.dialect import SparkDialect, parse_time_zone
 from numparq.spark.scan.calendar import build_calendar, parse_rebase_mode
 from numparq.spark.scan.file_filter import build_file_filter, parse_time
 from numparq.spark.scan.request import ReadRequest
-from numparq.spark.time_zone import parse_time_zone
 from numparq.util.arguments import did_you_mean
 
 from .option_values import choice_parser, parse_bool, parse_bytes, parse_count, parse_duration, parse_json_object

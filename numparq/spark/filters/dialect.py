@@ -1,14 +1,17 @@
-"""Settings of a session that decide what filter text means."""
+"""Settings of a session that decide what filter text means, its time zone among them."""
 
 from __future__ import annotations
 
 import datetime
+import re
 from typing import TYPE_CHECKING, NamedTuple
-
-from numparq.spark.time_zone import session_time_zone
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
 class SparkDialect(NamedTuple):
@@ -52,3 +55,20 @@ def session_dialect(spark: SparkSession) -> SparkDialect:
         not is_set("spark.sql.parser.escapedStringLiterals", "false"),
         ansi and is_set("spark.sql.ansi.doubleQuotedIdentifiers", "false"),
     )
+
+
+def session_time_zone(spark: SparkSession) -> datetime.tzinfo:
+    """Return the time zone of a session."""
+    return parse_time_zone(spark.conf.get("spark.sql.session.timeZone") or "UTC")
+
+
+def parse_time_zone(text: str) -> datetime.tzinfo:
+    """Parse a time zone's name or offset, as Spark writes them."""
+    offset = _OFFSET.fullmatch(text.strip())
+    try:
+        if offset is None:
+            return ZoneInfo("UTC" if text.strip() == "Z" else text.strip())
+        sign = -1 if offset[1] == "-" else 1
+        return datetime.timezone(sign * datetime.timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("a time zone such as Europe/Paris or +02:00") from None

@@ -17,7 +17,7 @@ from numparq.expr.expression import ColumnName, Expression, LiteralError
 from numparq.expr.literals import LiteralPosition, TypedLiteral, locate_literal
 from numparq.expr.parse import INTEGER, FilterParser, Token, unquote
 from numparq.expr.sort_keys import KeyDomain
-from numparq.spark.time_zone import parse_time_zone
+from numparq.spark.filters.dialect import parse_time_zone
 
 from .dialect import SparkDialect
 

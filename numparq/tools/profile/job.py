@@ -176,19 +176,7 @@ def profile_files(
     >>> found["s"].nulls, found["s"].distinct, found["n"].min, found["n"].max
     (1, 2, 1, 3)
     """
-    job = ProfileJob.from_path(
-        path,
-        columns,
-        data=data,
-        where=where,
-        partitioning=partitioning,
-        table_format=table_format,
-        storage_options=storage_options,
-        filesystem=filesystem,
-        strict=strict,
-        verify_crc=verify_crc,
-        threads=threads,
-    )
+    job = ProfileJob.from_path(**locals())
     (work,) = job.split(1)
     return job.profile([work.run()])
 
