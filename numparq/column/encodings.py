@@ -35,6 +35,7 @@ from numparq.kernels.enums import (
     RLE,
     RLE_DICTIONARY,
 )
+from numparq.kernels.tables import ALP_TRANSCODER, DELTA_TRANSCODER, ENCODINGS, NO_TRANSCODER, PHYSICAL_TYPES
 
 from .dense_values import DenseValues
 
@@ -178,9 +179,8 @@ def _physical_types() -> dict[int, tuple[int, ...]]:
 
 
 ENCODING_PHYSICAL_TYPES = _physical_types()
-# (encoding, physical type) -> kernels that transcode such a page to PLAIN; the last row is for unknown encodings.
-NO_TRANSCODER, DELTA_TRANSCODER, ALP_TRANSCODER = 0, 1, 2
-TRANSCODERS = np.zeros((max(ENCODING_PHYSICAL_TYPES) + 2, FIXED_LEN_BYTE_ARRAY + 1), np.int64)
+# (encoding, physical type) -> kernels that transcode such a page to PLAIN.
+TRANSCODERS = np.full((ENCODINGS, PHYSICAL_TYPES), NO_TRANSCODER)
 for _encoding in ENCODING_PHYSICAL_TYPES.keys() - {PLAIN, RLE, PLAIN_DICTIONARY, RLE_DICTIONARY}:
     TRANSCODERS[_encoding, ENCODING_PHYSICAL_TYPES[_encoding]] = (
         ALP_TRANSCODER if _encoding == ALP else DELTA_TRANSCODER

@@ -58,8 +58,15 @@ PAGE_FIELDS = 18
 # --- batches of pages that are decompressed together: written by lay_out_scratch ------------------------------------
 B_FIRST = 0  # its first page; the batch ends at the next one's
 B_SNAPPY = 1  # whether all its compressed pages are Snappy
-B_DECODABLE = 2  # whether decoders read, or refuse, all its pages as they are: none is to be transcoded
+B_TRANSCODER = 2  # the transcoder of all its pages, one of those below
 BATCH_FIELDS = 3
+
+# --- kernels that transcode pages to PLAIN: of encodings that the decoders do not read --------------------------------
+NO_TRANSCODER = 0
+DELTA_TRANSCODER = 1
+ALP_TRANSCODER = 2
+ENCODINGS = 11  # rows of the table (encoding, physical type) -> transcoder, and items of a row
+PHYSICAL_TYPES = 8
 
 # --- casts of stored values to the output type ----------------------------------------------------------------------
 COPY = 0  # unchanged; BOOLEAN: one byte each

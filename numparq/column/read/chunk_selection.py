@@ -14,7 +14,7 @@ from numparq.kernels import kernels
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from numparq.kernels.selection.lazy_pages import STATE_FIELDS, STATE_TAKEN
 from numparq.kernels.status import NEED_ROOM
-from numparq.kernels.tables import P_ROW, SLACK
+from numparq.kernels.tables import NO_TRANSCODER, P_ROW, SLACK
 from numparq.plan.row_ranges import RowRanges
 
 from .decode import grow_buffer
@@ -108,8 +108,8 @@ class ChunkSelection:
             source = [scratch.buffer("dictionary", placement.dictionary) if entries is None else entries]
         decompressed = scratch.buffer("decompressed", placement.decompressed) if placement.decompressed else NO_MASK
         for batch in placement.batches:
-            first, last, by_kernel, is_decodable = batch
-            is_stored = by_kernel & is_decodable  # the kernel decompresses pages, as far as need be
+            first, last, by_kernel, transcoder = batch
+            is_stored = by_kernel & (transcoder == NO_TRANSCODER)  # the kernel decompresses pages, as far as need be
             parts: Iterable[DecodablePages] = [(pages.pages, first, last, decompressed)]
             if not is_stored:
                 parts = open_batch(pages, batch, decompressed, scratch)

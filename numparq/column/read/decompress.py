@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numparq.column.encodings import TRANSCODERS
 from numparq.compression.codecs import decompressor
 from numparq.errors import ParquetError
 from numparq.kernels import kernels
 from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
 from numparq.kernels.tables import (
-    B_DECODABLE,
     B_FIRST,
     B_SNAPPY,
+    B_TRANSCODER,
     BATCH_FIELDS,
     C_CODEC,
     P_BODY,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 BATCH_BYTES = 2 << 20
 
 
+_TRANSCODERS = TRANSCODERS.reshape(-1)
+
 PageBatch = tuple[int, int, int, int]
 
 
@@ -48,8 +51,8 @@ class PageBatches:
     Attributes
     ----------
     batches : list of (int, int, int, int)
-        First page, exclusive last page, 1 if our Snappy kernel decompresses them all in one call, and 1 if none of them
-        is to be transcoded.
+        First page, exclusive last page, 1 if our Snappy kernel decompresses them all in one call, and the transcoder
+        of them all.
     decompressed, dictionary : int
         Bytes of the largest batch decompressed, and of all dictionaries converted.
     values, item : int
@@ -65,13 +68,14 @@ class PageBatches:
             pages.pages.reshape(-1),
             count,
             min(BATCH_BYTES, scratch.window_bytes // 2),
+            _TRANSCODERS,
             batches.reshape(-1),
             totals,
         )
         if status < 0:
             raise PageFailure(int(totals[T_PAGE]), status)
         firsts = batches[: status + 1, B_FIRST].tolist()
-        flags = batches[:status, B_SNAPPY].tolist(), batches[:status, B_DECODABLE].tolist()
+        flags = batches[:status, B_SNAPPY].tolist(), batches[:status, B_TRANSCODER].tolist()
         self.batches: list[PageBatch] = list(zip(firsts[:-1], firsts[1:], *flags, strict=True))
         numbers = totals.tolist()
         self.decompressed: int = numbers[T_DECOMPRESSED]

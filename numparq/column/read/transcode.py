@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from numparq.column.encodings import ALP_TRANSCODER, DELTA_TRANSCODER, NO_TRANSCODER, TRANSCODERS
 from numparq.column.scratch import Scratch
 from numparq.kernels import alp_kernels, delta_kernels
 from numparq.kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE
-from numparq.kernels.enums import (
-    DATA_PAGE,
-    DATA_PAGE_V2,
-    DELTA_BYTE_ARRAY,
-    DELTA_LENGTH_BYTE_ARRAY,
-    DICTIONARY_PAGE,
-)
+from numparq.kernels.enums import DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY
 from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.tables import (
+    ALP_TRANSCODER,
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
-    C_TYPE,
+    DELTA_TRANSCODER,
+    NO_TRANSCODER,
     P_CHUNK,
     P_ENCODING,
     P_NUM_VALUES,
     P_ROW,
-    P_TYPE,
     PREFIX_CARRYOVER,
     SLACK,
 )
@@ -57,56 +50,39 @@ def open_batch(
     `levels` decodes and removes their levels. But for these, the page table is not changed; an item's buffer is reused
     for the next one. Raises PageFailure.
     """
-    first, last, _, is_decodable = batch
+    first, last, _, transcoder = batch
     decompress_pages(pages, batch, decompressed)
     if levels is not None:
         levels.decode(pages, first, last, decompressed)
-    if is_decodable:
+    if transcoder == NO_TRANSCODER:
         return [(pages.pages, first, last, decompressed)]
     return transcode(pages, batch, decompressed, scratch)
 
 
 def transcode(pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch) -> Iterable[DecodablePages]:
-    """Return the pages of a decompressed batch as `open_batch` does, without changing the page table."""
-    first, last, _, _ = batch
+    """Return the pages of a decompressed batch that has a transcoder as `open_batch` does."""
     if np.bitwise_or.reduce(pages.chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:
-        return transcode_with_carryover(pages, first, last, decompressed, scratch)
-    return _transcode_runs(pages, first, last, decompressed, scratch)
+        return _transcode_with_carryover(pages, batch, decompressed, scratch)
+    return _transcode_pages(pages, batch, decompressed, scratch)
 
 
-def _transcode_runs(
-    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
+def _transcode_pages(
+    pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch
 ) -> Iterator[DecodablePages]:
     """Yield pages without prefixes carried over, as many at a time as fit the buffer."""
-    makers = _transcoders(pages, first, last)
-    edges = [first, *((makers[1:] != makers[:-1]).nonzero()[0] + first + 1).tolist(), last]
+    first, last, _, transcoder = batch
     rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())  # a copy: the pages may be decoded again
     room, state = min(BATCH_BYTES, scratch.window_bytes // 2), np.zeros(STATE_FIELDS, np.int64)
-    for start, stop in pairwise(edges):
-        transcoder = makers[start - first]
-        if transcoder == NO_TRANSCODER:
-            yield pages.pages, start, stop, decompressed
+    while first < last:
+        out = scratch.buffer("plain", room)
+        status = _call_transcoder(transcoder, rewritten, first, last, decompressed, scratch, out, state)
+        if status == NEED_ROOM:
+            room = int(state[STATE_NEEDED])
             continue
-        while start < stop:
-            out = scratch.buffer("plain", room)
-            status = _call_transcoder(transcoder, rewritten, start, stop, decompressed, scratch, out, state)
-            if status == NEED_ROOM:
-                room = int(state[STATE_NEEDED])
-                continue
-            if status < 0:
-                raise PageFailure(int(state[0]), status)
-            yield rewritten.pages, start, status, out
-            start = status
-
-
-def _transcoders(pages: Pages, first: int, last: int) -> np.ndarray:
-    """Return the transcoder of each page (NO_TRANSCODER, DELTA_TRANSCODER, ALP_TRANSCODER)."""
-    table = pages.pages[first:last]
-    types = pages.chunks[table[:, P_CHUNK], C_TYPE]
-    data = (table[:, P_TYPE] == DATA_PAGE) | (table[:, P_TYPE] == DATA_PAGE_V2)
-    encodings = np.minimum(np.maximum(table[:, P_ENCODING], 0), len(TRANSCODERS) - 1)
-    numbers: np.ndarray = TRANSCODERS[encodings, types] * data  # NO_TRANSCODER is 0
-    return numbers
+        if status < 0:
+            raise PageFailure(int(state[0]), status)
+        yield rewritten.pages, first, status, out
+        first = status
 
 
 def _call_transcoder(
@@ -141,21 +117,22 @@ def _call_transcoder(
     )
 
 
-def transcode_with_carryover(
-    pages: Pages, first: int, last: int, decompressed: np.ndarray, scratch: Scratch
+def _transcode_with_carryover(
+    pages: Pages, batch: PageBatch, decompressed: np.ndarray, scratch: Scratch
 ) -> Iterator[DecodablePages]:
     """Transcode as `transcode` does, for pages whose first string may continue the previous page's last (PARQUET-246).
 
     Last strings are cached by the row of the next page: a window may be decoded more than once.
     """
+    first, last, is_snappy, transcoder = batch
     rewritten = Pages(pages.raw, pages.chunks, pages.pages.copy())
     state = np.zeros(STATE_FIELDS, np.int64)
     for number in range(first, last):
         page = pages.pages[number]
         chunk, begin, end = int(page[P_CHUNK]), int(page[P_ROW]), int(page[P_ROW] + page[P_NUM_VALUES])
         facts = pages.chunks[chunk]
-        is_selected = page[P_TYPE] == DICTIONARY_PAGE or (begin < facts[C_ROW_STOP] and end > facts[C_ROW_START])
-        if _has_carryover(page, facts):
+        is_selected = begin < facts[C_ROW_STOP] and end > facts[C_ROW_START]
+        if page[P_ENCODING] == DELTA_BYTE_ARRAY and facts[C_QUIRKS] & PREFIX_CARRYOVER:  # set for string columns only
             before = scratch.carried_prefixes.get((chunk, begin), b"")
             part = _transcode_continued(rewritten, number, decompressed, scratch, before, state)
             kept = part[3][state[STATE_PREVIOUS] :][: state[STATE_PREVIOUS_SIZE]].tobytes()
@@ -163,15 +140,8 @@ def transcode_with_carryover(
             if is_selected:
                 yield part
         elif is_selected:
-            yield from _transcode_runs(pages, number, number + 1, decompressed, scratch)
-
-
-def _has_carryover(page: np.ndarray, chunk: np.ndarray) -> bool:
-    return bool(
-        page[P_ENCODING] == DELTA_BYTE_ARRAY
-        and page[P_TYPE] in (DATA_PAGE, DATA_PAGE_V2)
-        and chunk[C_QUIRKS] & PREFIX_CARRYOVER  # set for string columns only
-    )
+            single = number, number + 1, is_snappy, transcoder
+            yield from _transcode_pages(pages, single, decompressed, scratch)
 
 
 def _transcode_continued(

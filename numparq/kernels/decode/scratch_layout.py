@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from numparq.kernels.enums import BOOLEAN, DELTA_BINARY_PACKED, DICTIONARY_PAGE, RLE_DICTIONARY, SNAPPY
+from numparq.kernels.enums import BOOLEAN, DICTIONARY_PAGE, SNAPPY
 from numparq.kernels.registry import helper, kernel
 from numparq.kernels.status import BAD_DICTIONARY, BAD_RATIO
 from numparq.kernels.tables import (
-    B_DECODABLE,
     B_FIRST,
     B_SNAPPY,
+    B_TRANSCODER,
     BATCH_FIELDS,
     C_CAST,
     C_CODEC,
     C_DICTIONARY,
     C_ITEM_SIZE,
     C_MAX_RATIO,
-    C_QUIRKS,
     C_TYPE,
     C_TYPE_LENGTH,
     CHUNK_FIELDS,
     CODES,
+    ENCODINGS,
+    NO_TRANSCODER,
     P_CHUNK,
     P_COMPRESSED,
     P_ENCODING,
@@ -31,7 +32,7 @@ from numparq.kernels.tables import (
     P_TYPE,
     P_UNCOMPRESSED,
     PAGE_FIELDS,
-    PREFIX_CARRYOVER,
+    PHYSICAL_TYPES,
     SLACK,
 )
 
@@ -65,13 +66,24 @@ def lay_out_dictionary(chunks, chunk, pages, page, totals):
     return 0
 
 
-@kernel("i8 i8 x x i8 i8")
-def lay_out_scratch(chunks, pages, num_pages, batch_bytes, batches, totals):
+@helper
+def find_transcoder(chunks, chunk, pages, page, transcoders):
+    """Return the transcoder of a page, if any; unknown encodings have none."""
+    encoding = pages[page + P_ENCODING]
+    if pages[page + P_TYPE] == DICTIONARY_PAGE or encoding < 0 or encoding >= ENCODINGS:
+        return NO_TRANSCODER
+    return transcoders[encoding * PHYSICAL_TYPES + chunks[chunk + C_TYPE]]
+
+
+@kernel("i8 i8 x x i8 i8 i8")
+def lay_out_scratch(chunks, pages, num_pages, batch_bytes, transcoders, batches, totals):
     """Divide pages into batches of about `batch_bytes`, and assign P_SCRATCH and C_DICTIONARY; return their number.
 
+    `transcoders` has the transcoder of each encoding and physical type; a batch has pages of one transcoder.
     A sentinel batch follows the last. `totals` takes the space needed, and in T_PAGE the page of a negative status.
     """
     count = 0
+    last_transcoder = NO_TRANSCODER
     filled = 0
     for item in range(TOTAL_FIELDS):
         totals[item] = 0
@@ -86,16 +98,13 @@ def lay_out_scratch(chunks, pages, num_pages, batch_bytes, batches, totals):
                 return status
         else:
             totals[T_VALUES] = max(totals[T_VALUES], pages[page + P_NUM_VALUES])
-        if number == 0 or filled >= batch_bytes:
+        transcoder = find_transcoder(chunks, chunk, pages, page, transcoders)
+        if number == 0 or filled >= batch_bytes or transcoder != last_transcoder:
             batches[count * BATCH_FIELDS + B_FIRST] = number
             batches[count * BATCH_FIELDS + B_SNAPPY] = 1
-            batches[count * BATCH_FIELDS + B_DECODABLE] = 1
+            batches[count * BATCH_FIELDS + B_TRANSCODER] = last_transcoder = transcoder
             count += 1
             filled = 0
-        encoding = pages[page + P_ENCODING]
-        is_transcoded = encoding >= DELTA_BINARY_PACKED and encoding != RLE_DICTIONARY
-        if is_transcoded or chunks[chunk + C_QUIRKS] & PREFIX_CARRYOVER != 0:
-            batches[(count - 1) * BATCH_FIELDS + B_DECODABLE] = 0
         if pages[page + P_IS_COMPRESSED] == 0:
             continue
         size = pages[page + P_UNCOMPRESSED]

@@ -81,7 +81,9 @@ def transcode_alp_pages(chunks, pages, first, last, raw, scratch, out, room, sta
         data = scratch if pages[page + P_IS_COMPRESSED] else raw
         value_size = 8 if chunks[chunk + C_TYPE] == DOUBLE else 4
         left = room - filled - kept
-        size = alp_to_plain(data, pos, end, pages[page + P_NUM_VALUES], value_size, left, out, filled + kept)
+        size = 0
+        if pages[page + P_ENCODING] != PLAIN:  # of a leaf in lists without values, as for the delta encodings
+            size = alp_to_plain(data, pos, end, pages[page + P_NUM_VALUES], value_size, left, out, filled + kept)
         if size < 0:
             return size
         if size > left:
@@ -166,7 +168,7 @@ def prefixes_to_plain(chunks, chunk, data, pos, end, most, width, lengths, room,
 @helper
 def value_section_to_plain(chunks, chunk, encoding, data, pos, end, most, lengths, room, out, out_pos, state):
     """Transcode a value section; return the PLAIN size, above `room` if it does not fit, or a status."""
-    if pos >= end:  # if all are null, a writer may omit even the header
+    if pos >= end or encoding == PLAIN:  # if all are null, a writer may omit even the header; in lists PLAIN says so
         return 0
     width = chunks[chunk + C_TYPE_LENGTH]
     if encoding == DELTA_BINARY_PACKED:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray
 from numparq.column.read.decode import decode_binary_run, decode_fixed_dictionaries
-from numparq.column.read.decompress import PageBatches, decompress_pages
+from numparq.column.read.decompress import PageBatch, PageBatches, decompress_pages
 from numparq.column.read.dictionary import EMPTY_DICTIONARY, decode_binary_dictionary
 from numparq.column.read.pages import PageFailure, Pages, check_page
-from numparq.column.read.transcode import transcode
+from numparq.column.read.transcode import DecodablePages, transcode
 from numparq.column.scratch import Scratch, allocate
 from numparq.compression.codecs import max_ratios
 from numparq.errors import LimitError, ParquetError
@@ -47,6 +48,7 @@ from numparq.kernels.tables import (
     CHUNK_FIELDS,
     CODES,
     COPY,
+    NO_TRANSCODER,
     NULLS_RAISE,
     P_COMPRESSED,
     P_CRC,
@@ -222,7 +224,7 @@ class PageDecoder:
             self._scratch.carried_prefixes.clear()
             self._scratch.carried_prefixes[0, 1] = self._last_string or b""
         try:
-            self._decode_values(pages, decompressed, dictionary, found)
+            self._decode_values(pages, placement.batches[0], decompressed, dictionary, found)
         except (PageFailure, ParquetError, MemoryError) as error:
             if goes_on and self._last_string is None:
                 raise PageDecodeError(
@@ -261,7 +263,12 @@ class PageDecoder:
         return found.num_values * self._width if self._width else (found.num_values + 7) // 8
 
     def _decode_values(
-        self, pages: Pages, decompressed: np.ndarray, dictionary: PageDictionary | None, found: PageValues
+        self,
+        pages: Pages,
+        batch: PageBatch,
+        decompressed: np.ndarray,
+        dictionary: PageDictionary | None,
+        found: PageValues,
     ) -> None:
         if pages.pages[0, P_ENCODING] in _DICTIONARY_ENCODINGS:
             if dictionary is None:
@@ -269,25 +276,31 @@ class PageDecoder:
                     "page-dictionary", "the page needs a dictionary page, but the column chunk has none before it"
                 )
             pages.chunks[0, [C_CAST, C_ITEM_SIZE, C_DICTIONARY_SIZE]] = CODES, 4, dictionary.count
-            out = self._decode_fixed(pages, decompressed, dictionary.codes, found.num_values, 4)
+            out = self._decode_fixed(pages, batch, decompressed, dictionary.codes, 4)
             found.codes = out[: 4 * found.num_values].view(np.int32)
             found.values, found.starts, found.ends = dictionary.values, dictionary.starts, dictionary.ends
         elif self._leaf.physical == BYTE_ARRAY:
-            piece = self._decode_binary(pages, decompressed, found.num_values)
+            piece = self._decode_binary(pages, batch, decompressed)
             self._check_text(piece)
             found.values, found.starts, found.ends = piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy()
         else:
             item = self._width or 1
-            out = self._decode_fixed(pages, decompressed, np.empty(SLACK, np.uint8), found.num_values, item)
+            out = self._decode_fixed(pages, batch, decompressed, np.empty(SLACK, np.uint8), item)
             found.values = out[: item * found.num_values].view(VALUE_DTYPES.get(self._leaf.physical, "u1"))
 
+    def _decodable_pages(self, pages: Pages, batch: PageBatch, decompressed: np.ndarray) -> Iterable[DecodablePages]:
+        if batch[3] == NO_TRANSCODER:
+            return [(pages.pages, 0, 1, decompressed)]
+        return transcode(pages, batch, decompressed, self._scratch)
+
     def _decode_fixed(
-        self, pages: Pages, decompressed: np.ndarray, dictionary: np.ndarray, count: int, item: int
+        self, pages: Pages, batch: PageBatch, decompressed: np.ndarray, dictionary: np.ndarray, item: int
     ) -> np.ndarray:
+        count = int(pages.chunks[0, C_NUM_VALUES])
         out = allocate(count * item + SLACK)
         dense, unused = self._scratch.buffer("dense", count * max(item, 8)), self._scratch.buffer("levels", count)
         state = np.zeros(STATE_FIELDS, np.int64)
-        for table, first, last, buffer in transcode(pages, (0, 1, 0, 0), decompressed, self._scratch):
+        for table, first, last, buffer in self._decodable_pages(pages, batch, decompressed):
             status = kernels.decode_fixed_pages(
                 pages.chunks.reshape(-1),
                 table.reshape(-1),
@@ -305,14 +318,15 @@ class PageDecoder:
             check_page(status, state)
         return out
 
-    def _decode_binary(self, pages: Pages, decompressed: np.ndarray, count: int) -> BinaryArray:
+    def _decode_binary(self, pages: Pages, batch: PageBatch, decompressed: np.ndarray) -> BinaryArray:
+        count = int(pages.chunks[0, C_NUM_VALUES])
         offsets = allocate(count + 1, "i8")
         offsets[0] = 0
         indices, unused = self._scratch.buffer("indices", 4 * count), self._scratch.buffer("levels", count)
         validity = self._scratch.buffer("validity", count)
         out = allocate(len(pages.raw) + SLACK)
         state = np.zeros(STATE_FIELDS, np.int64)
-        for part in transcode(pages, (0, 1, 0, 0), decompressed, self._scratch):
+        for part in self._decodable_pages(pages, batch, decompressed):
             out = decode_binary_run(pages, part, EMPTY_DICTIONARY, indices, unused, validity, offsets, out, state)
         return BinaryArray(offsets, out)
 

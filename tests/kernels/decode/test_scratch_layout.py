@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numparq.column.encodings import TRANSCODERS
 from numparq.kernels import enums
 from numparq.kernels import tables as t
 from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
@@ -19,18 +20,37 @@ from support.kernels.strategies import SEEDS
 from support.oracles.plain import BOOLEAN, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96
 
 MOST = (1 << 31) - 1
+LENGTHS = {INT32: 4, INT64: 8, INT96: 12, BYTE_ARRAY: 0, FIXED_LEN_BYTE_ARRAY: 7}
 DECODABLE = [enums.PLAIN, enums.PLAIN_DICTIONARY, enums.RLE, enums.BIT_PACKED, enums.RLE_DICTIONARY, 1]
+DELTA_ENCODINGS = {
+    (enums.DELTA_BINARY_PACKED, INT32),
+    (enums.DELTA_BINARY_PACKED, INT64),
+    (enums.BYTE_STREAM_SPLIT, INT32),
+    (enums.BYTE_STREAM_SPLIT, INT64),
+    (enums.BYTE_STREAM_SPLIT, FIXED_LEN_BYTE_ARRAY),
+    (enums.DELTA_BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY),
+    (enums.DELTA_BYTE_ARRAY, BYTE_ARRAY),
+    (enums.DELTA_LENGTH_BYTE_ARRAY, BYTE_ARRAY),
+}
+
+
+def transcoder_of(page_type, encoding, kind):
+    """Return the transcoder that a page needs, by the specification's table of encodings."""
+    is_delta = page_type != enums.DICTIONARY_PAGE and (encoding, kind) in DELTA_ENCODINGS
+    return t.DELTA_TRANSCODER if is_delta else t.NO_TRANSCODER
 
 
 def lay_out(engine, chunks, pages, batch_bytes=1000):
-    """Lay pages out: (status, batches as (first, last, snappy, decodable), totals)."""
+    """Lay pages out: (status, batches as (first, last, snappy, transcoder), totals)."""
     rng = np.random.default_rng(0)
     batches, totals = (
         GuardedBuffer(rng, (len(pages) + 1) * t.BATCH_FIELDS, "i8"),
         GuardedBuffer(rng, TOTAL_FIELDS, "i8"),
     )
     flat = pages.reshape(-1)
-    status = engine.lay_out_scratch(chunks.reshape(-1), flat, len(pages), batch_bytes, batches.array, totals.array)
+    status = engine.lay_out_scratch(
+        chunks.reshape(-1), flat, len(pages), batch_bytes, TRANSCODERS.reshape(-1), batches.array, totals.array
+    )
     batches.check()
     totals.check()
     if status < 0:
@@ -38,23 +58,23 @@ def lay_out(engine, chunks, pages, batch_bytes=1000):
     rows = batches.array.reshape(-1, t.BATCH_FIELDS)[: status + 1].tolist()
     assert rows[-1][t.B_FIRST] == len(pages)
     made = [
-        (row[t.B_FIRST], after[t.B_FIRST], row[t.B_SNAPPY], row[t.B_DECODABLE])
+        (row[t.B_FIRST], after[t.B_FIRST], row[t.B_SNAPPY], row[t.B_TRANSCODER])
         for row, after in itertools.pairwise(rows)
     ]
     return status, made, totals.array
 
 
-def random_tables(rng, num_chunks, num_pages):
+def random_tables(rng, num_chunks, num_pages, kinds=(INT32, INT64, INT96)):
     chunks = np.zeros((num_chunks, t.CHUNK_FIELDS), np.int64)
     chunks[:, t.C_CODEC] = rng.choice([0, 1, 1, 6], num_chunks)
-    chunks[:, t.C_TYPE] = rng.choice([INT32, INT64, INT96], num_chunks)
-    chunks[:, t.C_TYPE_LENGTH] = [{INT32: 4, INT64: 8, INT96: 12}[kind] for kind in chunks[:, t.C_TYPE].tolist()]
+    chunks[:, t.C_TYPE] = rng.choice(kinds, num_chunks)
+    chunks[:, t.C_TYPE_LENGTH] = [LENGTHS[kind] for kind in chunks[:, t.C_TYPE].tolist()]
     chunks[:, t.C_ITEM_SIZE] = rng.choice([4, 8, 12], num_chunks)
     pages = np.zeros((num_pages, t.PAGE_FIELDS), np.int64)
     pages[:, t.P_CHUNK] = np.sort(rng.integers(0, num_chunks, num_pages))
     pages[:, t.P_TYPE] = rng.choice([enums.DATA_PAGE, enums.DATA_PAGE_V2, enums.DICTIONARY_PAGE], num_pages)
     chunks[:, t.C_QUIRKS] = rng.choice([0, t.PREFIX_CARRYOVER], num_chunks, p=[0.9, 0.1])
-    pages[:, t.P_ENCODING] = rng.choice([*DECODABLE * 10, *range(10)], num_pages)
+    pages[:, t.P_ENCODING] = rng.choice([*DECODABLE * 4, *range(10), -1, 11, 99], num_pages)
     pages[:, t.P_UNCOMPRESSED] = rng.choice([0, 1, 63, 64, 65, 500, 5000], num_pages)
     pages[:, t.P_NUM_VALUES] = pages[:, t.P_UNCOMPRESSED] // 12
     pages[:, t.P_IS_COMPRESSED] = (chunks[pages[:, t.P_CHUNK], t.C_CODEC] != 0) & (rng.random(num_pages) < 0.8)
@@ -71,14 +91,14 @@ def are_disjoint(places):
 def test_random_pages_do_not_overlap(engine):
     rng = np.random.default_rng(0)
     for _ in range(engine.size(200)):
-        chunks, pages = random_tables(rng, int(rng.integers(1, 6)), int(rng.integers(0, 30)))
+        chunks, pages = random_tables(rng, int(rng.integers(1, 6)), int(rng.integers(0, 30)), [*LENGTHS])
         status, batches, totals = lay_out(engine, chunks, pages, int(rng.choice([0, 1, 100, 1000, 1 << 20])))
         assert status == len(batches)
         assert [first for first, *_ in batches] == [0, *(last for _, last, *_ in batches)][: len(batches)]
-        for first, last, snappy, decodable in batches:
+        for first, last, snappy, transcoder in batches:
             run = pages[first:last]
-            is_read = np.isin(run[:, t.P_ENCODING], DECODABLE) & (chunks[run[:, t.P_CHUNK], t.C_QUIRKS] == 0)
-            assert decodable == is_read.all()
+            kinds = chunks[run[:, t.P_CHUNK], t.C_TYPE]
+            assert [transcoder] * len(run) == [*map(transcoder_of, *run[:, [t.P_TYPE, t.P_ENCODING]].T, kinds)]
             run = run[run[:, t.P_IS_COMPRESSED] != 0]
             places = run[:, [t.P_SCRATCH, t.P_UNCOMPRESSED]].tolist()
             assert are_disjoint(places)

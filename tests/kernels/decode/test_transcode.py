@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.kernels import tables as t
+from numparq.kernels.decode.transcode import STATE_FIELDS
+from numparq.kernels.enums import DOUBLE, PLAIN
 from numparq.kernels.status import BAD_COUNT, BAD_DELTA, BAD_LENGTH, BAD_VARINT, TRAILING_BYTES, TRUNCATED
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_binary, decode_fixed
@@ -306,3 +308,16 @@ def test_byte_streams_of_a_wrong_size(engine, column):
             assert got == DecodeOutcome(BAD_LENGTH, 0)
         else:
             assert got.status == {0: TRUNCATED, 1: TRUNCATED, 2: 0, 3: BAD_COUNT}[size // column.size]
+
+
+@engines
+@pytest.mark.parametrize("name", ["transcode_delta_pages", "transcode_alp_pages"])
+def test_pages_whose_levels_leave_no_value(engine, name):
+    chunks, page = np.zeros(t.CHUNK_FIELDS, np.int64), np.zeros(t.PAGE_FIELDS, np.int64)
+    chunks[t.C_TYPE] = DOUBLE
+    page[[t.P_COMPRESSED, t.P_UNCOMPRESSED]], garbage = 5, np.full(5 + t.SLACK, 255, np.uint8)
+    out, state = np.zeros(t.SLACK, np.uint8), np.zeros(STATE_FIELDS, np.int64)
+    buffers = [garbage, garbage, *([out] if name == "transcode_delta_pages" else []), out]
+    assert page[t.P_ENCODING] == PLAIN, "the decoder of levels says so"
+    assert getattr(engine, name)(chunks, page, 0, 1, *buffers, 0, state) == 1
+    assert page[[t.P_IS_COMPRESSED, t.P_UNCOMPRESSED]].tolist() == [1, 0]

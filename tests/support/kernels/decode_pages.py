@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from numparq.column.encodings import TRANSCODERS
 from numparq.kernels import enums
 from numparq.kernels import tables as t
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
@@ -73,7 +74,9 @@ class ChunkDecode:
         count = len(self.pages)
         batches = self.buffer((count + 1) * BATCH_FIELDS, "i8")
         totals = self.buffer(TOTAL_FIELDS, "i8")
-        status = self.engine.lay_out_scratch(self.chunks, self.pages.reshape(-1), count, batch_bytes, batches, totals)
+        status = self.engine.lay_out_scratch(
+            self.chunks, self.pages.reshape(-1), count, batch_bytes, TRANSCODERS.reshape(-1), batches, totals
+        )
         if status < 0:
             self.failure = DecodeOutcome(status, int(totals[T_PAGE]))
             return
