@@ -34,6 +34,12 @@ class BinaryArray:
         return len(self.offsets) - 1
 
     @property
+    def num_bytes(self) -> int:
+        """Bytes that were written to."""
+        marks = 0 if self.validity is None else self.validity.nbytes
+        return self.offsets.nbytes + int(self.offsets[-1] - self.offsets[0]) + marks
+
+    @property
     def null_count(self) -> int:
         """Number of nulls."""
         return 0 if self.validity is None else len(self) - int(np.count_nonzero(self.validity[: len(self)]))
@@ -56,6 +62,11 @@ class DictionaryArray:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the codes and the dictionary."""
+        return self.codes.nbytes + self.dictionary.num_bytes
 
 
 @dataclass(slots=True)

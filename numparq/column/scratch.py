@@ -17,10 +17,14 @@ MAX_IDLE_BUFFER_BYTES = 8 << 20
 
 
 class ScratchShare(NamedTuple):
-    """A thread's share of the read's ``memory_limit``: bytes of a buffer (None: any), and of pages fetched at once."""
+    """A thread's share of the read's ``memory_limit``.
+
+    Bytes of a buffer (None: any), of pages fetched at once, and of a row group's values in the predicate cache.
+    """
 
     limit: int | None
     window_bytes: int
+    cached_bytes: int = sys.maxsize
 
 
 UNLIMITED = ScratchShare(None, sys.maxsize)
@@ -40,10 +44,12 @@ class Scratch:
         Maximum bytes of a buffer, part of the read's ``memory_limit``.
     window_bytes : int
         Bytes of pages that are fetched together, at most; half as many are decompressed together.
+    cached_bytes : int
+        Bytes of a row group's values in the predicate cache, at most.
     """
 
     def __init__(self, share: ScratchShare = UNLIMITED) -> None:
-        self.limit, self.window_bytes = share
+        self.limit, self.window_bytes, self.cached_bytes = share
         self._buffers: dict[str, np.ndarray] = {}
         self.carried_prefixes: dict[tuple[int, int], bytes] = {}
         self.kernel_tables: dict[type, Any] = {}
@@ -67,7 +73,7 @@ class Scratch:
 
     def release(self) -> None:
         """Hand the buffers over to later reads, but for large ones; no thread may use them any more."""
-        self.limit, self.window_bytes = UNLIMITED
+        self.limit, self.window_bytes, self.cached_bytes = UNLIMITED
         if len(_idle) >= MAX_IDLE_THREADS:
             return
         for purpose, buffer in [*self._buffers.items()]:
@@ -90,6 +96,14 @@ class ThreadScratch:
         self.share = share
         self._local = threading.local()
         self._taken: list[Scratch] = []
+        self._cached = 0
+
+    def reserve_cache(self, num_bytes: int) -> bool:
+        """Whether the predicate cache may hold further values: all row groups share what two of each thread may."""
+        if self._cached + num_bytes > 2 * self.share.cached_bytes * max(len(self._taken), 1):
+            return False
+        self._cached += num_bytes
+        return True
 
     def get(self) -> Scratch:
         """Return the calling thread's buffers."""
@@ -102,7 +116,7 @@ class ThreadScratch:
             except IndexError:
                 scratch = Scratch()
             self._local.scratch = scratch
-            scratch.limit, scratch.window_bytes = self.share
+            scratch.limit, scratch.window_bytes, scratch.cached_bytes = self.share
             self._taken.append(scratch)
             return scratch
 

@@ -16,6 +16,7 @@ from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
 from numparq.column.read.row_selection import RowSelection
 from numparq.column.read.take import ValueIndices, ValueRanges, ValueSelection
+from numparq.column.scratch import UNLIMITED
 from numparq.errors import ParquetError
 from numparq.expr.bound import filter_leaves
 from numparq.expr.expression import And, Constant, Expression
@@ -187,13 +188,20 @@ class RowFilter:
             cached[0] |= matched
         filtered = []
         for number, some in enumerate(rows):
-            columns = cached[number]
-            for position, column in columns.items():
-                if isinstance(column, CachedBinary) and self._projected_types[position].storage != "dictionary":
-                    columns[position] = column.shrink()
             num_rows = some.count if mask is None else int(np.count_nonzero(mask))
-            filtered.append(FilteredRows(some, num_rows, columns, mask))
+            columns = cached[number]
+            filtered.append(FilteredRows(some, num_rows, self._cache(columns) if columns else columns, mask))
         return filtered
+
+    def _cache(self, columns: _Cache) -> _Cache:
+        """Return values of a row group for the predicate cache; none if it would exceed its share of memory."""
+        for position, column in columns.items():
+            if isinstance(column, CachedBinary) and self._projected_types[position].storage != "dictionary":
+                columns[position] = column.shrink()
+        local = self._context.local
+        if local.share is UNLIMITED or local.reserve_cache(sum(column.num_bytes for column in columns.values())):
+            return columns
+        return {}
 
     def _cacheable(self, positions: Sequence[int], values: Mapping[int, ColumnVector], num_groups: int) -> _Cache:
         """Return the decoded values, by leaf ordinal, of the filter columns that are projected, too; uncopied.

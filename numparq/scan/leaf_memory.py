@@ -39,7 +39,7 @@ class ChunkCounts(NamedTuple):
     """Counts of a leaf's column chunks, float64, an item a row group.
 
     `sizes`: bytes of all strings, if not known those of the pages. `entries` and `entry_bytes`: of the dictionary or of
-    all distinct values, at most.
+    all distinct values, at most. `has_dictionary`: bool.
     """
 
     rows: _Numbers
@@ -47,6 +47,7 @@ class ChunkCounts(NamedTuple):
     sizes: _Numbers
     entries: _Numbers
     entry_bytes: _Numbers
+    has_dictionary: _Numbers
 
     @classmethod
     def of_chunks(cls, chunks: Mapping[str, _Numbers], at: int, rows: _Numbers, width: int) -> ChunkCounts:
@@ -69,12 +70,12 @@ class ChunkCounts(NamedTuple):
         entry_bytes = np.clip(stored - codes - 2 * _HEADER * has_dictionary, 0, None)
         mean = width if width else 4 + np.where(is_known, known / np.maximum(values, 1), 8)
         sizes = np.where(is_known, known, stored)
-        return cls(rows, values, sizes, np.minimum(values, entry_bytes / mean), entry_bytes)
+        return cls(rows, values, sizes, np.minimum(values, entry_bytes / mean), entry_bytes, has_dictionary)
 
     @classmethod
     def of_rows(cls, rows: _Numbers) -> ChunkCounts:
         """Return the counts of rows that no file stores."""
-        return cls(rows, rows, 0 * rows, 0 * rows, 0 * rows)
+        return cls(rows, rows, 0 * rows, 0 * rows, 0 * rows, False)
 
 
 def leaf_bytes(target: OutputType, counts: ChunkCounts, as_objects: bool, leaf: Leaf | None, siblings: int) -> _Numbers:

@@ -15,12 +15,12 @@ from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.decompress import BATCH_BYTES
 from numparq.column.read.page_sources import WINDOW_BYTES
+from numparq.column.read.row_selection import RowSelection
 from numparq.column.scratch import ScratchShare
 from numparq.errors import LimitError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.to_pandas.frame import BlockLayout
-from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
 
 from .leaf_memory import ChunkCounts, built_bytes, leaf_bytes
@@ -38,6 +38,7 @@ __all__ = [
     "decoded_bytes",
     "filled_row_bytes",
     "format_bytes",
+    "max_chunk_bytes",
     "release_free_memory",
     "scratch_bytes",
     "scratch_share",
@@ -48,6 +49,8 @@ _VIRTUAL = 8 + 8 + 8  # a number of a virtual column, of its row, and of all fil
 # Scratch buffers grow by a quarter beyond the requested size.
 _SLACK = 1.25
 _RETAINED = 512 << 10  # of a thread: small objects, and what the allocator retains of freed ones
+_CACHED_SHARE = 8  # of the limit, for a row group of each thread in the predicate cache; all row groups may take two
+_INDEX = 16  # of a row that is decoded alone
 _MIN_WINDOW_BYTES = 64 << 10
 
 
@@ -116,10 +119,14 @@ class MemoryEstimate:
         return int(self._stored.max(initial=0))
 
 
-def scratch_bytes(estimates: Sequence[MemoryEstimate], threads: int, window: int = WINDOW_BYTES) -> int:
-    """Return the bytes of the threads' scratch buffers, given the bytes of a window of pages."""
-    each = min(2 * window, max((one.max_chunk_bytes for one in estimates), default=0))
-    return int(threads * each * _SLACK)
+def max_chunk_bytes(estimates: Iterable[MemoryEstimate]) -> int:
+    """Return the bytes of the largest column chunk of files."""
+    return max((one.max_chunk_bytes for one in estimates), default=0)
+
+
+def scratch_bytes(chunk_bytes: int, threads: int, window: int = WINDOW_BYTES) -> int:
+    """Return the bytes of the threads' scratch buffers, given those of the largest chunk and of a window of pages."""
+    return int(threads * min(2 * window, chunk_bytes) * _SLACK)
 
 
 def scratch_share(limit: int, threads: int) -> ScratchShare:
@@ -129,36 +136,35 @@ def scratch_share(limit: int, threads: int) -> ScratchShare:
     """
     third = limit // 3 // threads
     window = max(int(third / 2 / _SLACK), _MIN_WINDOW_BYTES)
-    return ScratchShare(max(third, WINDOW_BYTES + 2 * BATCH_BYTES), min(window, WINDOW_BYTES))
+    return ScratchShare(
+        max(third, WINDOW_BYTES + 2 * BATCH_BYTES), min(window, WINDOW_BYTES), limit // _CACHED_SHARE // threads
+    )
 
 
-def check_memory_limit(parts: Sequence[tuple[MemoryEstimate, Sequence[Any]]], threads: int, limit: int) -> None:
-    """Raise LimitError if the rows of all files and the scratch buffers exceed `limit` bytes."""
-    rows, estimates = sum(len(some) for _, slices in parts for some in slices), [costs for costs, _ in parts]
-    of_rows = sum(costs.slice_bytes(slices) for costs, slices in parts) + threads * _RETAINED
-    of_rows += max((built_bytes(costs.output_types, rows) for costs in estimates), default=0)
-    needed = of_rows + scratch_bytes(estimates, threads, scratch_share(limit, threads).window_bytes)
+def check_memory_limit(what: str, held: int, chunk_bytes: int, threads: int, limit: int) -> None:
+    """Raise LimitError if `held` bytes and the scratch buffers exceed `limit` bytes; it says what takes them."""
+    held += threads * _RETAINED
+    needed = held + scratch_bytes(chunk_bytes, threads, scratch_share(limit, threads).window_bytes)
     if needed > limit:
         # Scratch buffers take a third of the limit, and no more than those of full windows.
-        enough = of_rows + min(scratch_bytes(estimates, threads), max(of_rows // 2, 1 << 20))
+        enough = held + min(scratch_bytes(chunk_bytes, threads), max(held // 2, 1 << 20))
         raise LimitError(
-            f"{rows:,} rows would take about {format_bytes(needed)} of memory, and memory_limit is "
-            f"{format_bytes(limit)}; raise it to {format_bytes(enough, round_up=True)}, read fewer columns or rows "
-            "(filters, row_range, nrows), or batches (iter_batches)"
+            f"{what} would take about {format_bytes(needed)} of memory, and memory_limit is {format_bytes(limit)}; "
+            f"raise it to {format_bytes(enough, round_up=True)}, read fewer columns or rows (filters, row_range, "
+            "nrows), or batches (iter_batches)"
         )
 
 
 def check_filter_memory(readers: Sequence[FileReader], options: ScanOptions, threads: int) -> None:
-    """Refuse a filter whose columns take more memory than is allowed: each thread filters a row group."""
+    """Refuse a filter that takes more memory than is allowed: each thread filters a row group at a time."""
+    from .filter_memory import filter_bytes
+
     assert options.memory_limit is not None
     for reader in readers:
-        if reader.predicate is not None and reader.num_rows:
-            leaves = reader.predicate.leaves
-            types = [choose_output_type(leaf, has_nulls=True) for leaf in leaves]
-            largest = sorted(reader.selections.parts, key=len)[-threads:]
-            groups = [rows.row_group for rows in largest]
-            estimate = MemoryEstimate(reader.file, leaves, types, groups, options.dtype_backend != "pyarrow")
-            check_memory_limit([(estimate, largest)], threads, options.memory_limit)
+        rows, held, chunk_bytes = filter_bytes(reader, threads)
+        if rows:
+            what = f"a filter of row groups of {rows:,} rows"
+            check_memory_limit(what, held, chunk_bytes, threads, options.memory_limit)
 
 
 def filled_row_bytes(columns: FileColumns, types: Sequence[OutputType], as_objects: bool) -> float:
@@ -178,7 +184,7 @@ def check_rows_memory(
 ) -> None:
     """Refuse selected rows that take more memory, as the output `types` of the projected leaves, than is allowed."""
     assert options.memory_limit is not None
-    estimates = []
+    estimates, num_rows, held = [], 0, 0
     for reader in readers:
         parts = reader.selections.parts
         if parts:
@@ -186,8 +192,25 @@ def check_rows_memory(
             extra = filled_row_bytes(reader.columns, types, as_objects)
             extra += max(virtual_row_bytes(virtual, one.file.source.name) for one in reader.files)
             estimate = MemoryEstimate(reader.file, reader.leaves, reader.output_types, groups, as_objects, extra)
-            estimates.append((estimate, parts))
-    check_memory_limit(estimates, threads, options.memory_limit)
+            estimates.append(estimate)
+            num_rows += reader.num_rows
+            held += estimate.slice_bytes(parts)
+            if reader.selections.selections is not None:
+                held += selected_bytes(reader.selections.selections, threads)
+    held += max((built_bytes(one.output_types, num_rows) for one in estimates), default=0)
+    what = f"{num_rows:,} rows"
+    check_memory_limit(what, held, max_chunk_bytes(estimates), threads, options.memory_limit)
+
+
+def selected_bytes(selections: Sequence[RowSelection], threads: int) -> int:
+    """Return the bytes of what a filter found: row ranges, masks, cached values, and indices while each is decoded."""
+    held, indices = 0, []
+    for rows in selections:
+        held += rows.row_ranges.bounds.nbytes + (0 if rows.mask is None else rows.mask.nbytes)
+        held += sum(column.num_bytes for column in rows.cached.values())
+        is_scattered = rows.mask is not None or len(rows.row_ranges.bounds) > 1
+        indices.append(_INDEX * len(rows) if is_scattered and not rows.cached else 0)
+    return held + sum(sorted(indices)[-threads:])
 
 
 def format_bytes(count: float, *, round_up: bool = False) -> str:
@@ -229,11 +252,8 @@ def decoded_bytes(layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> int:
 
 def _piece_bytes(piece: BinaryArray | DictionaryArray | NestedLeaf) -> int:
     """Return the bytes of a BinaryArray, DictionaryArray or NestedLeaf that were written to."""
-    if isinstance(piece, BinaryArray):
-        marks = 0 if piece.validity is None else piece.validity.nbytes
-        return piece.offsets.nbytes + int(piece.offsets[-1] - piece.offsets[0]) + marks
-    if isinstance(piece, DictionaryArray):
-        return piece.codes.nbytes + _piece_bytes(piece.dictionary)
+    if isinstance(piece, BinaryArray | DictionaryArray):
+        return piece.num_bytes
     levels = sum(array.nbytes for array in (piece.definition, piece.repetition) if array is not None)
     values = piece.values
     return levels + (int(values.nbytes) if isinstance(values, np.ndarray) else sum(map(_piece_bytes, values)))

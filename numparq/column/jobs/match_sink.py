@@ -119,7 +119,7 @@ class MatchSink(PageSink):
     match : callable
         Writes for each row of FilterValues to a uint8 array whether it matches.
     keeps_values : bool
-        Whether the values of matching rows are kept.
+        Whether the values of matching rows are kept, unless they take more than the thread's share of memory.
     """
 
     target: OutputType
@@ -157,6 +157,8 @@ class MatchSink(PageSink):
                 match = self._match_booleans
             for kept in task.run_parts(run, partial(self._match_part, task, match), scratch):
                 self._kept.extend(kept)
+        if scratch.limit is not None and self.keeps_values and sum(map(_own_bytes, self._kept)) > scratch.cached_bytes:
+            self.keeps_values, self._kept = False, []
 
     def finish(self, task: DecodeTask) -> None:
         """Hand the answers over."""
@@ -321,6 +323,11 @@ class MatchSink(PageSink):
         if dtype is None:
             return FilterValues(data, found[:num_values], are_prefixed=True), num_values, validity
         return FilterValues(data, runs=found, dtype=dtype), num_values, validity
+
+
+def _own_bytes(piece: MatchedValues) -> int:
+    """Return the bytes of kept values, without the dictionary that they share."""
+    return piece.codes.nbytes if isinstance(piece, DictionaryArray) else piece.num_bytes
 
 
 def _spread(values: CachedFixed | BinaryArray, validity: np.ndarray) -> CachedFixed | BinaryArray:

@@ -50,6 +50,11 @@ class CachedFixed:
     values: np.ndarray
     validity: np.ndarray | None
 
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the values."""
+        return self.values.nbytes + (0 if self.validity is None else self.validity.nbytes)
+
     def take(self, selection: ValueSelection) -> CachedFixed:
         """Take rows, in memory of their own."""
         validity = None if self.validity is None else take_array(self.validity, selection)
@@ -97,6 +102,11 @@ class CachedBinary:
     """Values of BYTE_ARRAY, or codes of them; a row each."""
 
     array: BinaryArray | DictionaryArray
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the values, and of their dictionary."""
+        return self.array.num_bytes
 
     def take(self, selection: ValueSelection) -> CachedBinary:
         """Take rows, in memory of their own."""

@@ -10,7 +10,7 @@ from numparq.column.read.row_selection import RowSlice
 from numparq.column.scratch import UNLIMITED
 from numparq.errors import LimitError
 from numparq.format.schema import Leaf
-from numparq.scan.memory import MemoryEstimate, format_bytes, scratch_bytes, scratch_share
+from numparq.scan.memory import MemoryEstimate, format_bytes, max_chunk_bytes, scratch_bytes, scratch_share
 from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
@@ -169,11 +169,12 @@ class MemoryShares:
     ) -> None:
         limit = sizes.memory_limit
         self.threads = thread_count(threads)
-        while self.threads > 1 and scratch_bytes(costs, self.threads) > limit // 3:
+        chunk_bytes = max_chunk_bytes(costs)
+        while self.threads > 1 and scratch_bytes(chunk_bytes, self.threads) > limit // 3:
             self.threads -= 1
         self.scratch_share = scratch_share(limit, self.threads) if sizes.has_limit else UNLIMITED
         self._limit = limit
-        scratch = scratch_bytes(costs, self.threads, scratch_share(limit, self.threads).window_bytes)
+        scratch = scratch_bytes(chunk_bytes, self.threads, scratch_share(limit, self.threads).window_bytes)
         left = (limit - scratch) / _MARGIN
         if left < 1:
             raise LimitError(
