@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numparq.expr import evaluate
 from numparq.expr.key_ranges import TOP, union
 from numparq.expr.like import ANY_CHARACTER, LikePattern
-from numparq.expr.matchers import byte_strings, ints, vectors
+from numparq.expr.matchers import byte_strings, compile, vectors
 from numparq.expr.matchers.byte_strings import BytesMatcher, ByteStrings, LikeMatcher
 from numparq.expr.matchers.compile import IntMatcher
 from numparq.expr.matchers.vectors import AND, OR, STORE, ColumnVector, RowMask
@@ -30,7 +30,7 @@ HOWS = st.sampled_from([STORE, AND, OR])
 def engine(request):
     """Run each test with one engine, whatever Hypothesis draws."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (byte_strings, evaluate, vectors, ints, row_ranges):
+        for module in (byte_strings, evaluate, vectors, compile, row_ranges):
             patch.setattr(module, "predicate_kernels", request.param)
         yield request.param
 
@@ -169,6 +169,19 @@ def test_edges_nulls_and_masks_of_every_int_kernel(way, dtype):
             )
             rows = zip(before, inside, valid or [1] * len(keys), strict=True)
             assert out.tolist() == [oracle.combine_mask(one, found, there != 0, how) for one, found, there in rows]
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_more_values_than_rows(engine, dtype):
+    numbers = np.arange(20).astype(dtype)
+    vector = ColumnVector(
+        numbers.view(np.uint8), runs=np.array([0, 12, 12 * numbers.itemsize, 8]), stored=numbers.dtype
+    )
+    for count in (0, 7, 12, 15):
+        out = GuardedBuffer(np.random.default_rng(0), count)
+        IntMatcher(((5, 14),), 32).match(vector, RowMask(out.array))
+        out.check()
+        assert out.array.tolist() == [5 <= number < 14 for number in range(count)]
 
 
 def test_key_table_probe_wraps_to_the_first_slot(engine):

@@ -12,6 +12,7 @@ import pytest
 
 import numparq
 from numparq import col
+from numparq.column.jobs.match_sink import MatchSink
 from numparq.format.footer import tail as footer_module
 from numparq.prune import dictionaries
 from numparq.scan import filter_rows
@@ -194,16 +195,36 @@ def test_categories(data):
     assert found["text"].tolist() == wanted
 
 
+@pytest.mark.parametrize(
+    ("column", "options"),
+    [("text", {"compression": "none"}), ("draw", {"compression": "none"}), ("real", {"compression": "snappy"})],
+    ids=repr,
+)
 @pytest.mark.parametrize("sizes", SIZES)
-def test_error_names_the_page(sizes):
+def test_error_names_the_page(sizes, column, options):
     data = write_by_pyarrow(
-        TABLE, row_group_size=400, write_batch_size=10, data_page_size=300, use_dictionary=False, compression="none"
+        TABLE, row_group_size=400, write_batch_size=10, data_page_size=100, use_dictionary=False, **options
     )
-    page = data_pages(data, 1, "text")[20]
+    page = data_pages(data, 1, column)[5]
     bad = flip_bytes(data, page.end - 1, by=0x80)  # no UTF-8 any more
-    with small_read_sizes(**SIZES[sizes]), pytest.raises(numparq.CorruptPageError, match="UTF-8") as failure:
-        numparq.read_parquet(bad, ["number"], filters=col("text") > "word 1", verify_crc=False)
-    assert {"row_group": 1, "column": "text", "page": 20}.items() <= failure.value.where.items()
+    predicate, message = col("text") > "word 1", "UTF-8"
+    if column != "text":  # the levels' length
+        at = page.body + 3 * (column == "real")  # behind the size and the first tag of a Snappy block
+        bad, predicate, message = flip_bytes(data, at, by=0x40), col(column) > 1, "last value|truncated|end"
+    with small_read_sizes(**SIZES[sizes]), pytest.raises(numparq.CorruptPageError, match=message) as failure:
+        numparq.read_parquet(bad, ["number"], filters=predicate, verify_crc=False)
+    assert {"row_group": 1, "column": column, "page": 5}.items() <= failure.value.where.items()
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.float64(), pa.binary(3), pa.string()], ids=str)
+def test_dictionary_without_entries(kind):
+    table = pa.table({"number": range(50), "nothing": pa.nulls(50, kind)})
+    data = write_by_pyarrow(table, write_statistics=False, write_page_index=False, data_page_size=20)
+    value = {"int32": 3, "double": 0.5}.get(str(kind), "abc" if kind == pa.string() else b"abc")
+    found = numparq.read_parquet(data, filters=(col("nothing") == value) | col("nothing").is_null())
+    assert found["number"].tolist() == [*range(50)]
+    assert found["nothing"].isna().all()
+    assert not len(numparq.read_parquet(data, filters=col("nothing") == value))
 
 
 @pytest.mark.parametrize("column", ["text", "draw", "fixed"])
@@ -226,6 +247,32 @@ def test_pages_of_a_dictionary_without_a_match(column):
         with pytest.raises(numparq.CorruptPageError) as failure:
             numparq.read_parquet(bad, filters=col(column) == there, verify_crc=False)
     assert {"row_group": 0, "column": column, "page": 4}.items() <= failure.value.where.items()
+
+
+@pytest.mark.parametrize("limit", [None, 100 << 20])
+@pytest.mark.parametrize("column", ["text", "draw", "fixed"])
+def test_second_read_takes_dictionaries_from_the_cache(monkeypatch, column, limit):
+    """Those that an earlier read has decoded, except in limited memory."""
+    data, decoded, decode = (
+        write_by_pyarrow(TABLE, row_group_size=400, write_page_index=False),
+        [],
+        MatchSink._decode_dictionary,
+    )
+
+    def counted(*arguments):
+        decoded.append(arguments)
+        return decode(*arguments)
+
+    monkeypatch.setattr(MatchSink, "_decode_dictionary", counted)
+    monkeypatch.setattr(dictionaries, "_LARGEST", 0)  # no row group is pruned
+    value = {"text": WORDS[7], "draw": 37, "fixed": b"017"}[column]
+    everything = numparq.read_parquet(data)
+    wanted = everything[(everything[column] == value).fillna(False)].reset_index(drop=True)
+    with numparq.ParquetFile(data) as file:
+        for calls in (3, 3 if limit is None else 6):
+            found = file.read(filters=col(column) == value, memory_limit=limit)
+            pd.testing.assert_frame_equal(found, wanted)
+            assert len(decoded) == calls
 
 
 def test_batches(data):

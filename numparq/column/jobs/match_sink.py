@@ -236,11 +236,9 @@ class MatchSink(PageSink):
             taken[nulls] = -1
             kept.append(DictionaryArray(taken, entries if isinstance(entries, BinaryArray) else EMPTY_DICTIONARY))
             return
-        values = np.zeros(len(taken), self.target.dtype)
-        if isinstance(entries, np.ndarray) and num_entries:
-            taken[nulls] = 0
-            values = take_array(entries, ValueIndices(taken))
-        kept.append(CachedFixed(values, (~nulls).view(np.uint8) if pages.chunks[0, C_NULL_COUNT] else None))
+        values = entries if isinstance(entries, np.ndarray) else np.zeros(0, self.target.dtype)
+        some = CachedFixed(take_array(values, ValueIndices(taken[~nulls])), None)
+        kept.append(_spread(some, (~nulls).view(np.uint8)) if self._entry_answers[-1] else some)
 
     def _decode_codes(self, pages: Pages, num_entries: int, count: int, scratch: Scratch) -> np.ndarray:
         """Decode dictionary indices; nulls become `num_entries`."""
@@ -252,18 +250,17 @@ class MatchSink(PageSink):
 
     def _match_booleans(self, pages: Pages, answers: np.ndarray, kept: list[MatchedValues], scratch: Scratch) -> None:
         """Match booleans, which are bits or runs in pages."""
-        entries = np.arange(3, dtype=np.uint8)  # false, true, null
-        entry_answers = np.empty(3, np.uint8)
-        self.match(FilterValues(entries[:2]), entry_answers[:2])
-        entry_answers[2] = self._entry_answers[-1]
-        pages.chunks[0, [C_NULLS, C_FILL]] = NULLS_FILL, entries[2]
-        values = scratch.buffer("matched", len(answers))
+        count, null = len(answers), 2
+        pages.chunks[0, [C_NULLS, C_FILL]] = NULLS_FILL, null
+        values = scratch.buffer("matched", count)
         decode_fixed(pages, FixedOutput(values, NO_MASK), None, scratch)
-        values = values[: len(answers)]
-        answers[:] = entry_answers[values]
+        values = values[:count]
+        self.match(FilterValues(values), answers)
+        if pages.chunks[0, C_NULL_COUNT]:
+            answers[values == null] = self._entry_answers[-1]
         if self.keeps_values and np.logical_or.reduce(answers.view(np.bool_)):
             taken = take_array(values, ValueIndices.from_mask(answers))
-            kept.append(CachedFixed(taken & 1, (taken < entries[2]).view(np.uint8)))
+            kept.append(CachedFixed(taken & 1, (taken < null).view(np.uint8)))
 
     def _match_values(self, pages: Pages, answers: np.ndarray, kept: list[MatchedValues], scratch: Scratch) -> None:
         """Match PLAIN values, nulls left out, where they are in decompressed pages."""

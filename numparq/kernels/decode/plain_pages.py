@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numparq.kernels.encodings.plain import skip_plain_binary
-from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, PLAIN
+from numparq.kernels.enums import BYTE_ARRAY, PLAIN
 from numparq.kernels.memory import copy_bytes, fill_bytes, load32
 from numparq.kernels.registry import helper, kernel
 from numparq.kernels.status import BAD_LENGTH, BAD_UTF8, TRUNCATED, UNSUPPORTED_ENCODING
@@ -99,7 +99,7 @@ def find_page_values(chunks, chunk, pages, page, raw, scratch, levels, validity,
     present, start, count, skip, valid = open_page(chunks, chunk, pages, page, raw, scratch, levels, state)
     if present < 0 or count == 0:
         return 0, present
-    if pages[page + P_ENCODING] != PLAIN or chunks[chunk + C_TYPE] == BOOLEAN:
+    if pages[page + P_ENCODING] != PLAIN:
         return 0, UNSUPPORTED_ENCODING
     if is_binary:
         data = scratch if pages[page + P_IS_COMPRESSED] else raw
@@ -119,9 +119,9 @@ def find_page_values(chunks, chunk, pages, page, raw, scratch, levels, validity,
 
 @kernel("i8 i8 x x u1 u1 u1 u1 i8 x i8")
 def find_plain_values(chunks, pages, first, last, raw, scratch, levels, validity, found, is_text, state):
-    """Find the values, nulls left out, of PLAIN data pages `first` to `last` of one chunk; return their number.
+    """Find the values, nulls left out, of PLAIN data pages `first` to `last` of one chunk, not booleans.
 
-    Else a status, with the page in ``state[0]``. C_VALIDITY is the output row of the chunk's first row.
+    Return their number, or a status with the page in ``state[0]``. C_VALIDITY is the row of the chunk's first row.
 
     `found` becomes where strings begin, an item each, after their lengths of four bytes; of values of a fixed size it
     becomes where each page's begin, and how many they are. Positions are in `scratch` if the page was compressed, else

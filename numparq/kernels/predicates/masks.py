@@ -35,9 +35,9 @@ def match_mask(mask, negated, validity, has_validity, or_true, or_previous, coun
 def match_codes(codes, entries, num_entries, validity, has_validity, or_true, or_previous, count, out):
     """Match rows by the result (0 or 1) of their dictionary entry; codes out of range are nulls."""
     for i in range(count):
-        code = np.int64(codes[i])
+        code = np.uint64(np.int64(codes[i]))  # a negative one is beyond any number of entries
         found = 0
-        if (code >= 0) & (code < num_entries):
+        if code < np.uint64(num_entries):
             found = np.int64(entries[code])
         if has_validity:
             found = found if validity[i] != 0 else 0
