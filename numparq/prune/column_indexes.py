@@ -11,6 +11,7 @@ from numparq.expr.bound import ValuePredicate, combine_results
 from numparq.expr.expression import Expression
 from numparq.format.open_file import OpenFile
 from numparq.format.page_index import ColumnIndex
+from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
 from numparq.format.schema import Leaf
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_group_plan import RowGroupPlan
@@ -23,7 +24,8 @@ from .statistics import PruningStatistics, column_order, page_statistics
 _NO_ROWS = RowRanges()
 
 
-_PAGE_BYTES = 128  # memory of a page's statistics
+_COLUMN_BYTES, _PAGE_BYTES = 2 << 10, 100  # memory of a column's statistics, and of each page's
+_KEYS_BYTES = 180  # of a page's two keys as objects, besides their bytes
 
 
 class ColumnIndexPruner:
@@ -53,7 +55,9 @@ class ColumnIndexPruner:
             statistics = page_statistics(index, num_rows, leaf, column_order(file, leaf), file.footer.created_by)
             pages_of = [None if pair is None else pair[0] for pair in pairs]
             self._columns[leaf.index] = LeafPageStatistics(pages_of, statistics)
-            self.num_bytes += _PAGE_BYTES * len(statistics) + (len(index.data) if len(known) > 1 else 0)
+            self.num_bytes += _COLUMN_BYTES + _PAGE_BYTES * len(statistics) + (len(index.data) if len(known) > 1 else 0)
+            if leaf.physical in (BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY):
+                self.num_bytes += _KEYS_BYTES * len(statistics) + len(index.data)
 
     def may_match_rows(self, bound: Expression) -> list[RowRanges]:
         """Return the rows of each row group that may match; all rows if its indexes cannot decide."""

@@ -25,6 +25,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.plan.plan_builder import PlanBuilder
 from numparq.plan.row_group_plan import RowGroupPlan
+from numparq.util.byte_budget_cache import DICTIONARY_BYTES
 
 from .dictionary_page import (
     decode_dictionary,
@@ -159,7 +160,8 @@ class DictionaryPruner:
 def _num_bytes(values: ColumnVector | None) -> int:
     """Return the memory of a decoded dictionary, views counted as what they keep alive."""
     arrays = () if values is None else (values.values, values.offsets)
-    return sum((array if array.base is None else array.base).nbytes for array in arrays if array is not None)
+    held = sum((array if array.base is None else array.base).nbytes for array in arrays if array is not None)
+    return DICTIONARY_BYTES + held
 
 
 def _is_of_values(predicate: Any) -> bool:

@@ -102,8 +102,8 @@ _DISTRUST = {COLUMN_INDEX: writer_quirks.COLUMN_INDEX, OFFSET_INDEX: writer_quir
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}
 PAGES = "pages"  # kind of the key of a chunk's pages, which refer to its offset index
 _PAGE_HEADERS = "page_headers"  # kind of the key of a chunk whose page headers have been walked
-_ENTRY_BYTES = 1 << 8  # of a chunk whose headers have been walked, or are not worth it
-_LOCATION_BYTES, _STATISTICS_BYTES = 128, 256  # memory of a page in an index, and in what follows from it
+_ENTRY_BYTES = 1 << 8  # of an entry's key, place and object
+_ARRAY_BYTES = 128  # of an array, besides its items
 
 
 def located_pages(index: OffsetIndex, whole: ChunkPages) -> ChunkPages | None:
@@ -175,7 +175,7 @@ class PageIndexReader:
             return
         pieces = self._file.reader.read_modules(ranges)
         found = {key: _decoded(key.kind, piece) for (key, _, _), piece in zip(located, pieces, strict=True)}
-        entry.put(found, sum(map(_num_bytes, found.values())))
+        entry.put(found, sum(map(index_bytes, found.values())))
 
     def walk_headers(self, chunks: Iterable[tuple[int, int, ChunkPages]]) -> list[int]:
         """Build the indexes of chunks without an offset index from their page headers, once, if that may pay.
@@ -191,7 +191,7 @@ class PageIndexReader:
             if keys[0] not in entry and keys[2] not in entry:
                 is_worth_it = self._is_worth_a_walk(self._leaf_of[leaf], whole)
                 indexes: Sequence[Any] = (walk_page_headers(self._file.reader, whole) or ()) if is_worth_it else ()
-                num_bytes = _ENTRY_BYTES + sum(map(_num_bytes, indexes))
+                num_bytes = _ENTRY_BYTES + sum(map(index_bytes, indexes))
                 entry.put({**dict(zip(keys, indexes, strict=False)), keys[2]: bool(indexes)}, num_bytes)
             if entry.get(keys[2]):
                 walked.append(row_group)
@@ -224,7 +224,7 @@ class PageIndexReader:
             index = entry.get((OFFSET_INDEX, row_group, leaf))
             pages = None if index is None else located_pages(index, whole)
             if pages is not None:
-                entry.put({key: pages}, _ENTRY_BYTES)
+                entry.put({key: pages}, index_bytes(pages))
         return pages
 
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
@@ -233,11 +233,17 @@ class PageIndexReader:
         return index is not None and index.is_one_page(whole)
 
 
-def _num_bytes(index: ColumnIndex | OffsetIndex | None) -> int:
-    """Return the memory of an index and of what follows from it."""
+def index_bytes(index: ColumnIndex | OffsetIndex | ChunkPages | None) -> int:
+    """Return the memory of an index, or of the pages that follow from it, as an entry of the cache."""
+    arrays: list[np.ndarray | None] = []
     if isinstance(index, OffsetIndex):
-        return _LOCATION_BYTES * len(index.locations)
-    return 0 if index is None else _STATISTICS_BYTES * len(index.null_pages) + len(index.data)
+        arrays = [index.locations, index.needs_dictionary]
+    elif isinstance(index, ChunkPages):
+        arrays = [index.locations, index.row_stops, index.page_table, None, None]
+    elif index is not None:
+        bounds = [index.lows, index.highs, None, None]  # which are views, as is the page table
+        arrays = [index.data, index.null_pages, *bounds, index.null_counts, index.nan_counts]
+    return _ENTRY_BYTES + sum(_ARRAY_BYTES + (0 if array is None else array.nbytes) for array in arrays)
 
 
 def _decoded(what: str, piece: np.ndarray) -> Any:

@@ -12,6 +12,7 @@ from .fork_safe_lock import fork_safe_rlock
 
 _DEFAULT_BYTES = 64 << 20
 _ENTRY_BYTES = 1 << 10  # an entry without values
+DICTIONARY_BYTES = 1 << 9  # a dictionary's key and objects, besides its arrays
 _FOOTER_SHARE = 4  # the footer of the last file may take so many budgets by itself: 256 MiB hold 200,000 columns
 _DICTIONARY_SHARE = 4  # dictionaries take at most one in so many bytes of the budget in an entry, twice as much in all
 

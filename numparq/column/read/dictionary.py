@@ -26,7 +26,7 @@ from numparq.kernels.tables import (
     P_UNCOMPRESSED,
     SLACK,
 )
-from numparq.util.byte_budget_cache import CachedFile
+from numparq.util.byte_budget_cache import DICTIONARY_BYTES, CachedFile
 
 from .decompress import PageBatches, decompress_pages
 from .pages import PageFailure, Pages, check_page
@@ -67,7 +67,8 @@ class DictionaryCache:
     def keep_binary(self, dictionary: BinaryArray, num_rows: int) -> None:
         """Keep a dictionary, unless it has fewer entries than rows are read: then the rows cost more to decode."""
         if len(dictionary.offsets) > num_rows:
-            self._entry.put_dictionary(self._key, dictionary, dictionary.offsets.nbytes + dictionary.data.nbytes)
+            num_bytes = DICTIONARY_BYTES + dictionary.offsets.nbytes + dictionary.data.nbytes
+            self._entry.put_dictionary(self._key, dictionary, num_bytes)
 
     def keep_fixed(self, chunk: np.ndarray, buffer: np.ndarray, num_rows: int) -> None:
         """Keep a copy of the dictionary that C_DICTIONARY and C_DICTIONARY_SIZE say is in a buffer, likewise."""
@@ -75,7 +76,7 @@ class DictionaryCache:
         if count > num_rows:
             num_bytes = count * int(chunk[C_ITEM_SIZE]) + SLACK
             values = buffer[first : first + num_bytes].copy()
-            self._entry.put_dictionary(self._key, FixedDictionary(values, count), values.nbytes)
+            self._entry.put_dictionary(self._key, FixedDictionary(values, count), DICTIONARY_BYTES + values.nbytes)
 
 
 def decode_binary_dictionary(pages: Pages, scratch: Scratch) -> BinaryArray | None:

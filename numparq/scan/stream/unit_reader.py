@@ -24,7 +24,7 @@ from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import page_quirks
 from numparq.kernels.tables import C_NUM_VALUES, C_QUIRKS, C_ROW_START, C_ROW_STOP, PREFIX_CARRYOVER
 from numparq.plan.chunk_pages import ChunkPages
-from numparq.prune.index_reader import OFFSET_INDEX, IndexKey, IndexLocations, PageIndexReader
+from numparq.prune.index_reader import OFFSET_INDEX, IndexKey, IndexLocations, PageIndexReader, index_bytes
 from numparq.scan.memory import MemoryEstimate, filled_row_bytes, release_free_memory, virtual_row_bytes
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import DecodedRows, Scan
@@ -303,7 +303,8 @@ class PageLocator:
         if end != chunk.end:
             return None
         index = IndexKey(OFFSET_INDEX, row_group, leaf.index)
-        self._file.entry.put({index: OffsetIndex(pages.locations)}, pages.locations.nbytes)
+        located = OffsetIndex(pages.locations)
+        self._file.entry.put({index: located}, index_bytes(located))
         return pages
 
     def _locate_pages(self, leaf: Leaf, table: np.ndarray, num_rows: int, row_group: int) -> np.ndarray | None:
