@@ -226,7 +226,7 @@ def _narrow(rows: list[RowRanges], cached: defaultdict[int, _Cache], decoded: _C
     for number, some in enumerate(rows):
         if some.count:
             left = RowRanges.from_mask(answers[first : first + some.count])
-            rows[number] = some.select(left)
+            rows[number] = some if left.count == some.count else some.select(left)
             if decoded or cached[number]:
                 kept = ValueRanges.from_ranges(left.bounds)
                 of_batch = ValueRanges.from_ranges(left.bounds + first) if first else kept

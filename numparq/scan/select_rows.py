@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from functools import lru_cache
 from itertools import starmap
 from operator import attrgetter
 
@@ -32,6 +33,7 @@ __all__ = ["RowSelectionBuilder"]
 _TRUE = Constant(True)
 _NO_ROWS = RowRanges()
 _num_rows_of = attrgetter("rows.count")
+_row_range = lru_cache(maxsize=1024)(RowRanges.from_range)  # one for a million row groups of the same size
 
 # What all waves share; the last are the bound predicate, and the row groups whose rows all match it.
 _Filtering = tuple[ReadContext, ScanPrefetcher | None, ScanPredicate, Expression | None, set[int]]
@@ -83,7 +85,7 @@ class RowSelectionBuilder:
             slices = [*starmap(RowSlice, table.tolist())]
             plan = planner.plan_rows(_row_ranges(slices))
             planner.locate_pages(plan, self._leaves)
-            return _to_selections(plan, slices, {}, limit, 0)
+            return self._to_selections(plan, slices, {}, limit, 0)
         bound, fully_matched = predicate.current(), set[int]()
         if bound is not None:  # plan only row groups that statistics do not prune
             of_slices = table[:, SLICE_GROUP].tolist()
@@ -135,7 +137,7 @@ class RowSelectionBuilder:
         projected = self._leaves[: len(self._projected_types)]
         planner.locate_pages(plan, projected)
         planner.read_encodings(plan, projected)
-        return _to_selections(plan, slices, filtered, limit, out)
+        return self._to_selections(plan, slices, filtered, limit, out)
 
     def _prefetch(
         self,
@@ -170,34 +172,44 @@ class RowSelectionBuilder:
         fully_matched = self._planner.prune(plan, bound)
         return plan.groups[group.ordinal], _TRUE if fully_matched else bound
 
+    def _to_selections(
+        self,
+        plan: PlanBuilder,
+        slices: Sequence[RowSlice],
+        filtered: Mapping[int, FilteredRows],
+        limit: int | None,
+        out: int,
+    ) -> list[RowSelection]:
+        """Return the remaining rows in the order of the slices, after `out` other rows; at most `limit` with those.
+
+        Pages of other columns than the projected ones, which come first, are dropped.
+        """
+        selections: list[RowSelection] = []
+        for part in slices:
+            group = plan.groups[part.row_group]
+            if not group.rows.count:
+                continue
+            some = (
+                filtered[part.row_group]
+                if part.row_group in filtered
+                else FilteredRows(group.rows, group.rows.count, {})
+            )
+            if some.rows.stop > part.stop or some.rows.bounds[0, 0] < part.start:
+                some = some.clip(part.start, part.stop)
+            if limit is not None and some.num_rows > limit - out:
+                some = some.head(limit - out)
+            if some.rows.count:
+                count = some.num_rows
+                chunks = group.chunks[: len(self._projected_types)]
+                selections.append(RowSelection(part.row_group, some.rows, out, count, chunks, some.cached, some.mask))
+                out += count
+        return selections
+
 
 def _row_ranges(slices: Sequence[RowSlice]) -> dict[int, RowRanges]:
     """Return the rows of slices by row group ordinal; slices of the same row group are united."""
     row_ranges: dict[int, RowRanges] = {}
     for part in slices:
-        rows, ordinal = RowRanges.from_range(part.start, part.stop), part.row_group
+        rows, ordinal = _row_range(part.start, part.stop), part.row_group
         row_ranges[ordinal] = row_ranges[ordinal] | rows if ordinal in row_ranges else rows
     return row_ranges
-
-
-def _to_selections(
-    plan: PlanBuilder, slices: Sequence[RowSlice], filtered: Mapping[int, FilteredRows], limit: int | None, out: int
-) -> list[RowSelection]:
-    """Return the remaining rows in the order of the slices, after `out` rows before them; at most `limit` with them."""
-    selections: list[RowSelection] = []
-    for part in slices:
-        group = plan.groups[part.row_group]
-        if not group.rows.count:
-            continue
-        some = (
-            filtered[part.row_group] if part.row_group in filtered else FilteredRows(group.rows, group.rows.count, {})
-        )
-        if some.rows.stop > part.stop or some.rows.bounds[0, 0] < part.start:
-            some = some.clip(part.start, part.stop)
-        if limit is not None and some.num_rows > limit - out:
-            some = some.head(limit - out)
-        if some.rows.count:
-            count = some.num_rows
-            selections.append(RowSelection(part.row_group, some.rows, out, count, group.chunks, some.cached, some.mask))
-            out += count
-    return selections

@@ -13,6 +13,7 @@ import pytest
 import numparq
 from numparq.column.read import row_selection
 from numparq.prune import planner
+from numparq.scan.select_rows import RowSelectionBuilder
 
 ROWS = 1000
 
@@ -66,3 +67,15 @@ def test_small_chunks_of_large_reads_are_read_without_page_indexes(monkeypatch, 
     monkeypatch.setattr(planner, "_MIN_CHUNK_BYTES", 1)
     with numparq.ParquetFile(data) as file:
         assert any("page " in line for line in file.plan(filters="a == 4").reads())
+
+
+def test_selections_keep_only_what_is_decoded(monkeypatch, data):
+    """A million row groups are selected before the first is decoded: their rows are shared, filter columns dropped."""
+    kept = []
+    build = RowSelectionBuilder.select
+    monkeypatch.setattr(RowSelectionBuilder, "select", lambda *args: kept.append(build(*args)) or kept[-1])
+    found = numparq.read_parquet(data, ["s"], filters="b != 8")
+    assert len(found) == ROWS
+    (selections,) = kept
+    assert {len(selection.chunk_pages) for selection in selections} == {1}
+    assert len({id(selection.row_ranges) for selection in selections}) == 2  # the last row group is smaller
