@@ -13,26 +13,6 @@ if TYPE_CHECKING:
     from .expr.expression import Expression
     from .expr.runtime_filter import RuntimeFilter
 
-__all__ = [
-    "ColumnEncoding",
-    "ColumnFlags",
-    "ColumnName",
-    "Columns",
-    "Compression",
-    "CompressionLevel",
-    "DtypeBackend",
-    "FilterTuple",
-    "Filters",
-    "FrameOrArrow",
-    "PathLike",
-    "PathOrBuffer",
-    "PathOrPaths",
-    "RowRange",
-    "RuntimeFilters",
-    "SortingColumns",
-    "StorageOptions",
-]
-
 PathLike: TypeAlias = str | os.PathLike[str]
 # A path, a URL, the bytes of a file, or a file object opened for binary reading or writing.
 PathOrBuffer: TypeAlias = PathLike | bytes | bytearray | memoryview | BinaryIO

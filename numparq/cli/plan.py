@@ -14,7 +14,8 @@ from numparq.dataset.dataset import Dataset
 from numparq.dataset.discover.files import is_dataset_path
 from numparq.file.reader import ParquetFile
 from numparq.plan.explain import pluralize
-from numparq.plan.read_plan import ReadPlan, RowGroupPlan
+from numparq.plan.read_plan import ReadPlan
+from numparq.plan.row_group_plan import RowGroupPlan
 
 from .terminal import open_console
 

@@ -18,8 +18,9 @@ from numparq.format.page_index import (
 from numparq.format.size_statistics import SIZE_FIELDS, size_words
 from numparq.format.statistics import NO_STATISTICS, STATISTICS_FIELDS
 from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_list_header
-from numparq.format.thrift.templates import ABSENT, StructRecords, StructTemplate
+from numparq.format.thrift.templates import StructRecords, StructTemplate
 from numparq.io.sink import Sink
+from numparq.kernels.thrift.encode import ABSENT
 
 _ENCODED = ("meta_data.encodings", "meta_data.path_in_schema", "meta_data.encoding_stats")
 _CHUNK_FIELDS = (

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numparq.kernels.thrift.encode import ABSENT
+
 from .column_order import ColumnOrder
 from .statistics import PageStatistics
 from .thrift.decode import read_record
 from .thrift.layout import ThriftLayout, thrift_layout
-from .thrift.templates import ABSENT, StructRecords, StructTemplate
+from .thrift.templates import StructRecords, StructTemplate
 
 if TYPE_CHECKING:
     from numparq.plan.chunk_pages import ChunkPages

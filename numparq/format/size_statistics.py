@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from numparq.kernels import statistics_kernels
+from numparq.kernels.thrift.encode import ABSENT
 
 from .physical_type import BYTE_ARRAY
 from .schema import Leaf
-from .thrift.templates import ABSENT
 
 _EMPTY4 = np.empty(0, np.int32)
 

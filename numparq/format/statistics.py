@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from numparq.kernels.thrift.encode import ABSENT
+
 from .column_order import NO_ORDER, ColumnOrder, leaf_order
 from .page_bounds import DEFAULT_TRUNCATE_LENGTH, PageBounds, truncate_max_value, truncate_min_value
 from .schema import Leaf
-from .thrift.templates import ABSENT, RecordStrings
+from .thrift.templates import RecordStrings
 from .writer_quirks import DEPRECATED_MIN_MAX, untrusted_statistics
 
 # Fields of Statistics that are written, in the order of the words of `PageStatistics`.

@@ -11,7 +11,8 @@ from .chunk_pages import DICTIONARY_PAGE_ORDINAL
 from .row_ranges import RowRanges
 
 if TYPE_CHECKING:
-    from .read_plan import PlanCut, ReadPlan, RowGroupPlan
+    from .read_plan import PlanCut, ReadPlan
+    from .row_group_plan import RowGroupPlan
 
 # Row groups, and columns of each, that the text lists; the rest is only counted.
 _MOST_ROW_GROUPS = 20

@@ -11,23 +11,11 @@ import numpy as np
 from numparq.io.coalesce import LOCAL_COALESCING, CoalescedRanges, Coalescing, coalesce
 
 from .chunk_pages import ChunkPages
-from .row_group_plan import BYTE_RANGE_FIELDS, R_COLUMN, R_PAGE, R_ROW_GROUP, R_START, R_STOP, RowGroupPlan
+from .row_group_plan import BYTE_RANGE_FIELDS, R_STOP, RowGroupPlan
 from .row_ranges import RowRanges
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-__all__ = [
-    "BYTE_RANGE_FIELDS",
-    "R_COLUMN",
-    "R_PAGE",
-    "R_ROW_GROUP",
-    "R_START",
-    "R_STOP",
-    "PlanCut",
-    "ReadPlan",
-    "RowGroupPlan",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from numparq.column.scratch import Scratch
 from numparq.compression.codecs import compressor
 from numparq.errors import SchemaError
 from numparq.format.schema import Leaf
-from numparq.format.thrift.templates import ABSENT
 from numparq.kernels import writing_kernels
 from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
 from numparq.kernels.enums import (
@@ -42,6 +41,7 @@ from numparq.kernels.page_writing import (
     W_LAST_VALUE,
     W_LEVELS_END,
 )
+from numparq.kernels.thrift.encode import ABSENT
 
 from .encoding_choice import ChosenEncodings
 from .options import ColumnOptions

@@ -14,8 +14,6 @@ from numparq.kernels.thrift.encode import ABSENT
 from .idl import IdlField, load_idl
 from .layout import WIRE_TYPES
 
-__all__ = ["ABSENT", "RecordStrings", "StructRecords", "StructTemplate"]
-
 _LISTS = {
     **dict.fromkeys(("i16", "i32", "enum", "i64"), operations.INTEGERS),
     "bool": operations.BOOLEANS,

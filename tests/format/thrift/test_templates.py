@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.format.thrift.encode import encode_field, encode_struct
-from numparq.format.thrift.templates import ABSENT, RecordStrings, StructTemplate
+from numparq.format.thrift.templates import RecordStrings, StructTemplate
+from numparq.kernels.thrift.encode import ABSENT
 
 I32 = st.integers(-(1 << 31), (1 << 31) - 1) | st.integers(-70, 70)
 I64 = st.integers(ABSENT + 1, (1 << 63) - 1) | st.integers(-70, 70)
