@@ -85,15 +85,30 @@ def _local(paths: list[str]) -> ResolvedPaths:
     return ResolvedPaths(None, [path.replace(os.sep, "/") for path in paths] if os.sep != "/" else paths, str)
 
 
-def _behind_urls(urls: list[str], options: Mapping[str, Any]) -> tuple[Any, list[str], Callable[[str], str]]:
+def url_to_filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return fsspec's file system of a URL such as ``s3://bucket/key``, and the path on it.
+
+    ImportError if fsspec or its driver is missing.
+    """
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise ImportError(f"{urls[0]} is a URL and needs fsspec: pip install 'numparq[fsspec]'") from None
-    filesystem, first = url_to_fs(urls[0], **options)
+        raise ImportError(f"{url} is a URL and needs fsspec: pip install 'numparq[fsspec]'") from None
+    filesystem, path = url_to_fs(url, **options)
+    return filesystem, path
+
+
+def protocols(filesystem: Any) -> tuple[str, ...]:
+    """Return the protocols of a file system of fsspec."""
+    protocol = getattr(filesystem, "protocol", ())
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
+
+
+def _behind_urls(urls: list[str], options: Mapping[str, Any]) -> tuple[Any, list[str], Callable[[str], str]]:
+    filesystem, first = url_to_filesystem(urls[0], options)
     paths = [first]
     for url in urls[1:]:
-        another, path = url_to_fs(url, **options)
+        another, path = url_to_filesystem(url, options)
         if another is not filesystem and another != filesystem:
             raise ValueError(
                 f"the files of a dataset must be on one file system, but {urls[0]!r} and {url!r} are on two"
@@ -112,7 +127,6 @@ def _on_filesystem(filesystem: Any, paths: list[str], name_of: Callable[[str], s
     if not hasattr(filesystem, "cat_file"):
         raise TypeError(f"filesystem must be of fsspec or pyarrow, not {type(filesystem).__name__}")
     stripped = [filesystem._strip_protocol(path) for path in paths]
-    protocol = getattr(filesystem, "protocol", ())
-    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+    if "file" in protocols(filesystem):
         return _local(stripped)
     return ResolvedPaths(filesystem, stripped, name_of)

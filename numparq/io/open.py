@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from numparq.errors import UnsupportedError
 
-from .filesystem import is_url, strip_file_scheme
+from .filesystem import is_url, protocols, strip_file_scheme, url_to_filesystem
 from .local_sink import DeviceSink, FileSink
 from .local_source import BytesSource, FileObjectSource, FileSource
 from .remote_sink import ArrowSink, FsspecSink
-from .remote_source import ArrowSource, FsspecSource, protocols
+from .remote_source import ArrowSource, FsspecSource
 from .sink import BytesSink, Sink, StreamSink
 from .source import Source
 
@@ -38,15 +38,21 @@ def open_sink(path: PathOrBuffer | Sink | None, storage_options: StorageOptions 
             return StreamSink(path)
         raise TypeError(f"path must be a str, PathLike, binary file object or None, not {type(path).__name__}")
     name = os.fsdecode(path)
+    filesystem, place = _resolve(name, storage_options or {}, filesystem)
+    return open_local_sink(place) if filesystem is None else open_filesystem_sink(filesystem, place, name)
+
+
+def _resolve(name: str, storage_options: Mapping[str, Any], filesystem: Any) -> tuple[Any, str]:
+    """Return the file system of a path or URL, None if it is local, and the path on it."""
     if filesystem is not None:
         if storage_options:
             raise ValueError("storage_options cannot be combined with filesystem, which has its own")
-        return open_filesystem_sink(filesystem, name)
+        return filesystem, name
     if is_url(name):
-        return open_url_sink(name, storage_options or {})
+        return url_to_filesystem(name, storage_options)
     if storage_options:
         raise ValueError(f"storage_options need a URL, but {name!r} is a local path")
-    return open_local_sink(strip_file_scheme(name))
+    return None, strip_file_scheme(name)
 
 
 def open_local_sink(name: str) -> Sink:
@@ -65,16 +71,6 @@ def open_local_sink(name: str) -> Sink:
     return FileSink(name) if stat.S_ISREG(mode) else DeviceSink(name)
 
 
-def open_url_sink(url: str, storage_options: Mapping[str, Any]) -> Sink:
-    """Open a URL such as ``s3://bucket/key`` for writing by fsspec; ImportError if fsspec or its driver is missing."""
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise ImportError(f"{url} is a URL and needs fsspec: pip install 'numparq[fsspec]'") from None
-    filesystem, path = url_to_fs(url, **storage_options)
-    return open_filesystem_sink(filesystem, path, url)
-
-
 def open_filesystem_sink(filesystem: Any, path: str, name: str | None = None) -> Sink:
     """Open a file on a fsspec or pyarrow file system for writing; `name` is its name in messages."""
     if hasattr(filesystem, "open_output_stream"):
@@ -83,8 +79,7 @@ def open_filesystem_sink(filesystem: Any, path: str, name: str | None = None) ->
         return ArrowSink(filesystem, path, name or path)
     if not hasattr(filesystem, "open"):
         raise TypeError(f"filesystem must be of fsspec or pyarrow, not {type(filesystem).__name__}")
-    protocol = getattr(filesystem, "protocol", ())
-    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+    if "file" in protocols(filesystem):
         return open_local_sink(filesystem._strip_protocol(path))
     return FsspecSink(filesystem, path, name or path)
 
@@ -97,7 +92,8 @@ def open_source(path: PathOrPaths | Source, storage_options: StorageOptions = No
     if isinstance(path, (str, os.PathLike)):
         name = path if isinstance(path, str) else os.fsdecode(path)
         if ":" in name or storage_options or filesystem is not None:
-            return _open_named_source(name, storage_options or {}, filesystem)
+            filesystem, place = _resolve(name, storage_options or {}, filesystem)
+            return open_local_source(place) if filesystem is None else open_filesystem_source(filesystem, place, name)
         return open_local_source(name)
     if isinstance(path, (list, tuple)):
         raise UnsupportedError("several files cannot be opened as one; use numparq.read_parquet or numparq.Dataset")
@@ -112,18 +108,6 @@ def open_source(path: PathOrPaths | Source, storage_options: StorageOptions = No
     raise TypeError(f"path must be a str, PathLike, bytes or binary file object, not {type(path).__name__}")
 
 
-def _open_named_source(name: str, storage_options: Mapping[str, Any], filesystem: Any) -> Source:
-    if filesystem is not None:
-        if storage_options:
-            raise ValueError("storage_options cannot be combined with filesystem, which has its own")
-        return open_filesystem_source(filesystem, name)
-    if is_url(name):
-        return open_url_source(name, storage_options)
-    if storage_options:
-        raise ValueError(f"storage_options need a URL, but {name!r} is a local path")
-    return open_local_source(strip_file_scheme(name))
-
-
 def open_local_source(name: str) -> FileSource:
     """Open a local file by its name, ``~`` expanded; raise UnsupportedError for a directory."""
     path = os.path.expanduser(name) if name[:1] == "~" else name
@@ -134,16 +118,6 @@ def open_local_source(name: str) -> FileSource:
             message = "path is a directory; numparq.read_parquet and numparq.Dataset read all of its files"
             raise UnsupportedError(message, file=name) from None
         raise
-
-
-def open_url_source(url: str, storage_options: Mapping[str, Any]) -> Source:
-    """Open a URL such as ``s3://bucket/key`` for reading by fsspec; ImportError if fsspec or its driver is missing."""
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise ImportError(f"{url} is a URL and needs fsspec: pip install 'numparq[fsspec]'") from None
-    filesystem, path = url_to_fs(url, **storage_options)
-    return open_filesystem_source(filesystem, path, url)
 
 
 def open_filesystem_source(filesystem: Any, path: str, name: str | None = None, size: int | None = None) -> Source:

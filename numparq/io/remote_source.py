@@ -14,7 +14,7 @@ import numpy as np
 from numparq.errors import InvalidFileError, UnsupportedError
 from numparq.util.worker_pool import WorkerPool
 
-from .filesystem import name_missing_file
+from .filesystem import name_missing_file, protocols
 from .source import ByteRanges, ReadLoopSource, Source, allocate_with_slack, check_byte_ranges, truncated_file_error
 
 # Concurrent requests where the file system makes them one by one. Object stores serve 50 to 100 MB/s per connection:
@@ -24,12 +24,6 @@ MAX_CONCURRENT_REQUESTS = 16
 _SERIAL_PROTOCOLS = frozenset(("ftp", "libarchive", "tar"))
 _SERIAL_LOCKS: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()
 _NO_LOCK: AbstractContextManager[object] = nullcontext()
-
-
-def protocols(filesystem: Any) -> tuple[str, ...]:
-    """Return the protocols of a file system."""
-    protocol = getattr(filesystem, "protocol", ())
-    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
 
 class RemoteSource(ReadLoopSource):

@@ -85,12 +85,7 @@ def check_seconds(value: object, name: str) -> float:
 
 def check_positive_int(value: Any, name: str) -> int:
     """Check an int that must be at least 1, such as a number of bytes or rows; `name` is used in messages."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int, not {value!r}")
-    number = index(value)
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, not {number}")
-    return number
+    return _check_int(value, name, 1)
 
 
 def check_optional_positive_int(value: Any, name: str) -> int | None:
@@ -100,11 +95,15 @@ def check_optional_positive_int(value: Any, name: str) -> int | None:
 
 def check_row_count(value: Any, name: str) -> int:
     """Check a number of rows, 0 or more; `name` is used in messages."""
+    return _check_int(value, name, 0)
+
+
+def _check_int(value: Any, name: str, least: int, kind: str = "an int") -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int, not {value!r}")
+        raise TypeError(f"{name} must be {kind}, not {value!r}")
     number = index(value)
-    if number < 0:
-        raise ValueError(f"{name} must be at least 0, not {number}")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
     return number
 
 
@@ -117,12 +116,7 @@ def thread_count(threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return max(len(os.sched_getaffinity(0)), 1)
         return os.cpu_count() or 1
-    if isinstance(threads, bool) or not hasattr(threads, "__index__"):
-        raise TypeError(f"threads must be an int or None, not {threads!r}")
-    count = index(threads)
-    if count < 1:
-        raise ValueError(f"threads must be at least 1, not {count}")
-    return count
+    return _check_int(threads, "threads", 1, "an int or None")
 
 
 def _env_thread_count(text: str) -> int:
