@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.spark.optimization import optimize, run, write
+from numparq.spark.optimization import optimize, run
 from numparq.spark.optimization.run import OptimizeRun
 from numparq.tools.optimize.checksum import Checksum
 
@@ -67,7 +67,7 @@ def test_lost_rows_change_nothing(spark, tmp_path, monkeypatch):
     """The message of one task is dropped."""
     path = dataset(tmp_path / "a")
     before = contents(path)
-    original = write.sort_and_write
+    original = run.sort_and_write
     monkeypatch.setattr(run, "sort_and_write", lambda *arguments: original(*arguments)[1:])
     with pytest.raises(numparq.InvalidFileError, match="differ from the rows read"):
         optimize.optimize(spark, path, sort_by="key", target_file_bytes=40_000)
@@ -108,7 +108,7 @@ def test_file_changed_during_the_run_raises(spark, tmp_path, monkeypatch):
     assert all(after[name] == before[name] for name in before if name != "2.parquet")
 
 
-class DyingOnce(write._WriteTask):
+class DyingOnce(run._WriteTask):
     """Kills the first attempts of two tasks halfway, after rows were written."""
 
     def __call__(self, batches):
@@ -134,7 +134,7 @@ def test_killed_tasks_are_retried(spark, tmp_path, monkeypatch):
 
     path = dataset(tmp_path / "a")
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    monkeypatch.setattr(write, "_WriteTask", DyingOnce)
+    monkeypatch.setattr(run, "_WriteTask", DyingOnce)
     try:
         report = optimize.optimize(spark, path, sort_by="key", target_file_bytes=30_000, row_group_bytes=10_000)
     finally:
