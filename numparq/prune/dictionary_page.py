@@ -115,5 +115,6 @@ def decode_dictionary(
     found = sink.arrays[0].dictionary
     if found is EMPTY_DICTIONARY:  # no dictionary page: the chunk may hold any value
         return None
-    values = found.data[: int(found.offsets[-1])].view(_DTYPES[leaf.physical])
+    dtype = f"V{leaf.type_length}" if leaf.physical == FIXED_LEN_BYTE_ARRAY else _DTYPES[leaf.physical]
+    values = found.data[: int(found.offsets[-1])].view(dtype)
     return ColumnVector(values, found.offsets if leaf.physical == BYTE_ARRAY else None)

@@ -38,6 +38,7 @@ TABLE = pa.table(
         "count": pa.array(
             [None if number % 6 == 0 else (number * 31 % 97) << 25 for number in range(ROWS)], pa.uint32()
         ),
+        "half": pa.array([None if n % 5 == 3 else np.float16(n % 61 - 30.5) for n in range(ROWS)], pa.float16()),
         "small": pa.array([number % 251 for number in range(ROWS)], pa.uint8()),
         "key": pa.array(RNG.permutation(ROWS) * 10**15 - 400 * 10**15),
         "signs": pa.array(
@@ -113,6 +114,7 @@ PREDICATES = {
         (col("count") <= 1 << 25) | col("count").is_null(),
         lambda frame: frame["count"].isna() | (frame["count"] <= 1 << 25),
     ),
+    "half floats": (col("half") <= -20.5, lambda frame: frame["half"] <= -20.5),
     "small": (col("small").isin([*range(0, 250, 2)]), lambda frame: frame["small"].isin(range(0, 250, 2))),
     "key": (col("key") == 10**15, lambda frame: frame["key"] == 10**15),
     "other keys": (col("key") != 10**15, lambda frame: frame["key"] != 10**15),

@@ -196,6 +196,8 @@ class IntMatcher:
 
     def match(self, column: ColumnVector, mask: RowMask) -> None:
         """Combine into the mask which values of a column, of at most 8 bytes each, are in the ranges."""
+        if column.stored is not None and column.stored.itemsize < 4:
+            column = column.join_runs()
         values, runs = column.values, column.runs
         item = values.itemsize if column.stored is None else column.stored.itemsize
         if runs is None:
