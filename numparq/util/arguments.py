@@ -116,6 +116,8 @@ def thread_count(threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return max(len(os.sched_getaffinity(0)), 1)
         return os.cpu_count() or 1
+    if type(threads) is int and threads > 0:  # in place: each read asks
+        return threads
     return _check_int(threads, "threads", 1, "an int or None")
 
 
