@@ -7,8 +7,6 @@ from importlib import import_module
 
 from .registry import KERNELS, Kernel
 
-__all__ = ["GROUPS"]
-
 # Group -> module -> its kernels of the group. A group is compiled and loaded as a whole when one of its kernels is
 # first used, so that nobody waits for kernels that are not needed. Modules without kernels are there for the cache key.
 GROUPS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from .joined_files import JoinedFile
     from .recovery.file_policy import SkipDamagedFile
 
-__all__ = ["FileReader", "virtual_columns"]
-
 
 class FileReader:
     """One read of a file, or of joined files: call `open`, `select`, `decode` and `close` in that order.

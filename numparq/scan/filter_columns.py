@@ -32,15 +32,6 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import UTF8_KINDS, OutputType
 from numparq.types.parquet_type import infer_arrow_type
 
-__all__ = [
-    "FilterBuffers",
-    "FilterColumns",
-    "cacheable_values",
-    "column_vector",
-    "leaf_positions",
-    "plain_output_type",
-]
-
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
 _INT96_OUT_OF_RANGE = "no moments"  # `finish` of the type that follows microseconds: INT96 values that fit neither

@@ -20,8 +20,6 @@ from .leaf_memory import ChunkCounts
 if TYPE_CHECKING:
     from .file_reader import FileReader
 
-__all__ = ["filter_bytes"]
-
 _ANSWER = 1
 _RANGES = 4  # row ranges of the rows that conjuncts left
 _CODE = 4

@@ -30,8 +30,6 @@ from numparq.types.output_type import OutputType
 from .filter_columns import FilterColumns, cacheable_values
 from .prefetch import ScanPrefetcher
 
-__all__ = ["FilteredRows", "RowFilter", "conjuncts"]
-
 # Below this mean run length a mask is cheaper than row ranges.
 MIN_ROWS_PER_RUN = 16
 # Row groups of few rows are filtered together: 1,000 of 200 rows in a tenth of the time.

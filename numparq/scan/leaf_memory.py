@@ -12,8 +12,6 @@ from numparq.column.read.chunk_table import MAGIC_BYTES
 from numparq.format.schema import Leaf
 from numparq.types.output_type import OutputType
 
-__all__ = ["ChunkCounts", "built_bytes", "leaf_bytes"]
-
 _Numbers = Any  # a number, or a NumPy array of them by row group
 _POINTER = 8
 # Bytes of a Python object by `array_kind`. Those that many rows share (small integers, dates) are counted for each,

@@ -30,21 +30,6 @@ if TYPE_CHECKING:
     from .file_reader import FileReader
     from .options import ScanOptions
 
-__all__ = [
-    "MemoryEstimate",
-    "check_filter_memory",
-    "check_memory_limit",
-    "check_rows_memory",
-    "decoded_bytes",
-    "filled_row_bytes",
-    "format_bytes",
-    "max_chunk_bytes",
-    "release_free_memory",
-    "scratch_bytes",
-    "scratch_share",
-    "virtual_row_bytes",
-]
-
 _VIRTUAL = 8 + 8 + 8  # a number of a virtual column, of its row, and of all files together
 # Scratch buffers grow by a quarter beyond the requested size.
 _SLACK = 1.25

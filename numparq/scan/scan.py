@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from .recovery.skip_damaged import SkipDamaged
 
-__all__ = ["DecodedRows", "Scan"]
-
 _Unit = TypeVar("_Unit")
 
 _MASKED = ("masked", "masked_floats")

@@ -28,8 +28,6 @@ from .filter_rows import FilteredRows, RowFilter
 from .predicate import ScanPredicate
 from .prefetch import ScanPrefetcher, row_group_byte_ranges
 
-__all__ = ["RowSelectionBuilder"]
-
 _TRUE = Constant(True)
 _NO_ROWS = RowRanges()
 _num_rows_of = attrgetter("rows.count")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import struct
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -132,3 +133,25 @@ def test_dictionaries_beyond_the_budget_are_decoded_again(tmp_path, monkeypatch,
     write_words(tmp_path / "a", "x")
     assert (num_rows(tmp_path / "a", "x3"), num_rows(tmp_path / "a", "x4")) == (0, 800)
     assert sorted(decoded) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("kind", ["half", "decimal", "bytes"])
+def test_dictionaries_of_fixed_len_byte_arrays(kind):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    make, type_ = {
+        "half": (lambda number: np.float16(number / 4), pa.float16()),
+        "decimal": (lambda number: Decimal(number) / 4, pa.decimal128(25, 2)),
+        "bytes": (lambda number: b"%06d" % (number + 500), pa.binary(6)),
+    }[kind]
+    numbers = [[-300, -7, 5, 300], [-300, 8, 9, 300]]  # both row groups have the same bounds
+    rows = [number for group in numbers for number in group * 500]
+    out = io.BytesIO()
+    pad = np.random.default_rng(4).random(len(rows))
+    pq.write_table(
+        pa.table({"x": pa.array([*map(make, rows)], type_), "n": rows, "pad": pad}), out, row_group_size=2000
+    )
+    for number in (-300, -8, -7, 5, 6, 8, 9, 300):
+        found = numparq.read_parquet(out.getvalue(), filters=col("x") == make(number))["n"].tolist()
+        assert found == [row for row in rows if row == number]
+        steps = pruning_steps(PlannedFile(out.getvalue()).pruned(col("x") == make(number)))
+        assert ("dictionary" in steps) == (abs(number) < 300)

@@ -46,8 +46,6 @@ from numparq.types.output_type import OutputType
 from .predicate_cache import CachedFixed
 from .task import DecodeTask, PageSink
 
-__all__ = ["FilterValues", "MatchSink", "MatchedRows"]
-
 # Bytes of the pages, decompressed, that are matched by one call: they stay in the processor's cache.
 MATCH_BYTES = 2 << 20
 

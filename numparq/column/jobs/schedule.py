@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
     from .nested_sink import NestedSink
 
-__all__ = ["TaskScheduler", "decode_columns"]
-
 # Chunks are fetched together up to this many bytes, gaps included: dictionaries and null counts of several chunks last
 # for one window only.
 MAX_COALESCED_BYTES = page_sources.WINDOW_BYTES * 3 // 4

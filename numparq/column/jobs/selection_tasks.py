@@ -32,8 +32,6 @@ from .task import DecodeTask, PageSink
 if TYPE_CHECKING:
     from .schedule import TaskScheduler
 
-__all__ = ["build_selection_tasks"]
-
 # Fewer tasks than so many for each thread are divided by rows, into parts of at least so many rows.
 TASKS_PER_THREAD = 2
 MIN_ROWS_PER_TASK = 64 << 10

@@ -23,8 +23,6 @@ from numparq.kernels.tables import C_NULL_COUNT, P_CHUNK, P_TYPE, P_UNCOMPRESSED
 if TYPE_CHECKING:
     from numparq.column.read.chunk_selection import ChunkSelection
 
-__all__ = ["RETRY_STATUSES", "DecodeTask", "PageSink"]
-
 _Result = TypeVar("_Result")
 
 # Statuses of kernels that ask for another output type of the column.

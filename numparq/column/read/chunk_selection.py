@@ -23,8 +23,6 @@ from .output import NO_MASK, FixedOutput
 from .pages import PageFailure, Pages
 from .transcode import DecodablePages, open_batch
 
-__all__ = ["ChunkSelection", "find_page_of_invalid_row"]
-
 MIN_STRING_BYTES = 64 << 10  # room for strings, which are copied if there is too little
 
 

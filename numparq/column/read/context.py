@@ -21,8 +21,6 @@ from .pages import PageFailure, Pages
 if TYPE_CHECKING:
     from numparq.format.open_file import OpenFile
 
-__all__ = ["ReadContext"]
-
 
 @dataclass(eq=False, repr=False)
 class ReadContext:

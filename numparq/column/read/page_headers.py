@@ -35,8 +35,6 @@ from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 from .pages import ChunkFailure, Pages
 
-__all__ = ["HeaderScan", "read_located_pages"]
-
 _UNCOMPRESSED_SIZE = HEADER_FIELDS.index("uncompressed_page_size")
 _IS_COMPRESSED = HEADER_FIELDS.index("data_page_header_v2.is_compressed")
 
