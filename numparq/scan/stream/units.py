@@ -194,7 +194,8 @@ class MemoryShares:
             if not room:
                 raise LimitError(
                     f"a batch of {self.batch_rows:,} rows takes about {format_bytes(self.batch_rows * largest)}, and "
-                    f"three must fit in memory_limit={format_bytes(limit)}; use fewer batch_rows, or raise memory_limit"
+                    f"three must fit in the {format_bytes(left)} that other memory leaves of memory_limit="
+                    f"{format_bytes(limit)}; use fewer batch_rows, or raise memory_limit"
                 )
         self.is_strict = sizes.has_limit
         self.unit_bytes = max(int(room), 1)

@@ -289,7 +289,8 @@ class PageDecoder:
             found.values = out[: item * found.num_values].view(VALUE_DTYPES.get(self._leaf.physical, "u1"))
 
     def _decodable_pages(self, pages: Pages, batch: PageBatch, decompressed: np.ndarray) -> Iterable[DecodablePages]:
-        if batch[3] == NO_TRANSCODER:
+        _, _, _, transcoder = batch
+        if transcoder == NO_TRANSCODER:
             return [(pages.pages, 0, 1, decompressed)]
         return transcode(pages, batch, decompressed, self._scratch)
 
