@@ -147,7 +147,7 @@ def read_parquet(
         that would leave no rows; row labels stay those of all rows, unless filtered. ``df.attrs["numparq.lost"]`` then
         lists (file, row group, column, row range, reason). A damaged footer still raises.
     threads : int, optional
-        Threads that decode; default: one for each core that this process may use.
+        Threads that decode; default: one for each core that this process may use, at most 8.
     progress : bool, default False
         Whether to show a progress bar: in a terminal (on standard error) or a notebook; elsewhere nothing is shown.
     external_files : bool

@@ -84,7 +84,7 @@ class ParquetWriter(TransactionalWriter):
     append : bool
         Whether to append to an existing local file, keeping its row groups.
     threads : int, optional
-        Threads that encode; default: one for each core that this process may use.
+        Threads that encode; default: one for each core that this process may use, at most 8.
     progress : bool, default False
         Whether to show a progress bar, as in `numparq.read_parquet`.
     storage_options, filesystem

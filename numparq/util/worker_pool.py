@@ -15,20 +15,21 @@ class _JobQueue:
     """Queue of jobs that several threads work off, until it is empty or a job fails.
 
     `error` is that of the failed job first in the queue, for any number of threads: jobs start in order and finish.
+    `count` is the number of jobs, `left` that of the unfinished ones, `waiting` holds those that no thread has taken.
     """
 
     def __init__(self, jobs: Iterable[PoolJob]) -> None:
-        self._waiting = deque(enumerate(jobs))
-        self._left = len(self._waiting)
+        self.waiting = deque(enumerate(jobs))
+        self.count = self.left = len(self.waiting)
         self._done = threading.Condition()
-        self._failed = self._left
+        self._failed = self.count
         self.error: BaseException | None = None
 
     def run_jobs(self) -> None:
         """Run jobs until none is waiting."""
         while True:
             try:
-                number, job = self._waiting.popleft()
+                number, job = self.waiting.popleft()
             except IndexError:
                 return
             try:
@@ -40,12 +41,12 @@ class _JobQueue:
 
     def _finish(self, number: int, error: BaseException | None) -> None:
         with self._done:
-            self._left -= 1
+            self.left -= 1
             if error is not None:
                 if number < self._failed:
                     self._failed, self.error = number, error
-                self._left -= self._give_up()
-            if self._left <= 0:
+                self.left -= self._give_up()
+            if self.left <= 0:
                 self._done.notify_all()
 
     def _give_up(self) -> int:
@@ -53,7 +54,7 @@ class _JobQueue:
         dropped = 0
         while True:
             try:
-                self._waiting.popleft()
+                self.waiting.popleft()
             except IndexError:
                 return dropped
             dropped += 1
@@ -61,7 +62,7 @@ class _JobQueue:
     def wait(self) -> None:
         """Wait for the jobs that other threads have taken."""
         with self._done:
-            while self._left > 0:
+            while self.left > 0:
                 self._done.wait()
 
 
@@ -74,6 +75,17 @@ class WorkerPool:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._background: BackgroundThreads | None = None
+        self._queues: list[_JobQueue] = []
+
+    def runs_out_of_jobs(self) -> bool:
+        """Whether threads have no job or soon none, so that a job pays to be divided; an estimate.
+
+        Not yet while each thread may still get its first job.
+        """
+        count = left = waiting = 0
+        for queue in self._queues:
+            count, left, waiting = count + queue.count, left + queue.left, waiting + len(queue.waiting)
+        return waiting < self.threads and left < max(count, self.threads)
 
     def run(self, jobs: Iterable[PoolJob]) -> None:
         """Run all jobs; once none is running any more, raise the exception of the first that failed."""
@@ -83,12 +95,14 @@ class WorkerPool:
                 job()
             return
         shared = _JobQueue(jobs)
+        self._queues.append(shared)
         if self._background is None:  # by the thread of the read: others run jobs only once there are threads
             self._background = BackgroundThreads(self.threads - 1, "numparq")
         for _ in range(min(self.threads, len(jobs)) - 1):
             self._background.submit(shared.run_jobs)
         shared.run_jobs()
         shared.wait()
+        self._queues.remove(shared)
         if shared.error is not None:
             raise shared.error
 

@@ -1,4 +1,4 @@
-"""`thread_count`: the argument, `NUMPARQ_THREADS`, or all cores."""
+"""`thread_count`: the argument, `NUMPARQ_THREADS`, or the cores, up to a number."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ def test_environment_variable_is_the_default(monkeypatch):
 
 
 @pytest.mark.parametrize("nothing", [None, ""])
-def test_all_cores_without_a_setting(monkeypatch, nothing):
+@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (3, 3), (8, 8), (64, 8)])
+def test_as_many_as_cores_up_to_eight_without_a_setting(monkeypatch, nothing, cores, threads):
     monkeypatch.delenv("NUMPARQ_THREADS", raising=False)
     if nothing is not None:
         monkeypatch.setenv("NUMPARQ_THREADS", nothing)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    assert thread_count(None) == cores
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(cores)}, raising=False)
+    assert thread_count(None) == threads
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert thread_count(None) == threads
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "all", "1.5"])

@@ -50,9 +50,13 @@ MAX_COALESCED_BYTES = page_sources.WINDOW_BYTES * 3 // 4
 # Fewer bytes than that, of all that a second thread could take over, are done before it has begun.
 SINGLE_THREAD_BYTES = 512 << 10
 # A task has the bytes of one in this many of a thread's share, or these bytes if there are so many. A larger chunk is a
-# task by itself, which shares its pages out.
+# task by itself. A task of one chunk of more than the latter shares its pages out, once threads run out of tasks.
 SHARES_PER_THREAD = 4
 MIN_SHARE_BYTES = 256 << 10
+
+
+TaskSizes = tuple[int, int]
+"""Bytes of a task that is not of one larger chunk, at most, and of a chunk above which its task shares its pages."""
 
 
 class TaskScheduler:
@@ -134,24 +138,24 @@ class TaskScheduler:
 
     def build_slice_tasks(self, columns: Sequence[int], chunks: np.ndarray, slices: RowSlices) -> list[DecodeTask]:
         """Build the tasks for all rows of slices, whose chunk table has every column of one slice after the other."""
-        sizes = chunks[:, C_END] - chunks[:, C_START]
-        total = int(np.add.reduce(sizes))
+        total = int(np.add.reduce(chunks[:, C_END] - chunks[:, C_START]))
         share = max(total // (SHARES_PER_THREAD * self.context.pool.threads), MIN_SHARE_BYTES)
+        sizes = share, MIN_SHARE_BYTES
         if np.bitwise_or.reduce(chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:  # pages only go one after the other
-            share = max(share, total)
+            sizes = max(share, total), total
         memory = self.memory
         fixed: list[int] = []
         variable: list[int] = []
         for at, column in enumerate(columns):
             has_memory = memory.block_of[column] is not None or memory.values[column] is not None
             (fixed if has_memory else variable).append(at)
-        tasks = self._fixed_tasks(fixed, columns, chunks, slices, share) if fixed else []
+        tasks = self._fixed_tasks(fixed, columns, chunks, slices, sizes) if fixed else []
         for at in variable:
-            tasks.extend(self._variable_tasks(columns[at], chunks[at :: len(columns)], slices, share))
+            tasks.extend(self._variable_tasks(columns[at], chunks[at :: len(columns)], slices, sizes))
         return tasks
 
     def _fixed_tasks(
-        self, positions: Sequence[int], columns: Sequence[int], chunks: np.ndarray, slices: RowSlices, share: int
+        self, positions: Sequence[int], columns: Sequence[int], chunks: np.ndarray, slices: RowSlices, sizes: TaskSizes
     ) -> list[DecodeTask]:
         """Build the tasks of columns of fixed storage (positions in `columns`), chunks in the order of the file."""
         context, memory, count = self.context, self.memory, len(slices.table)
@@ -176,15 +180,15 @@ class TaskScheduler:
         groups = slices.table[:, SLICE_GROUP][order // len(positions)].tolist()
         chunk_owners, chunk_outputs = np.array(owners)[of_column].tolist(), np.array(output_of)[of_column]
         tasks: list[DecodeTask] = []
-        most = min(share, context.local.share.window_bytes)
+        most = min(sizes[0], context.local.share.window_bytes)
         for first, last in pairwise(coalesce_chunks(chunks, most, context.reader.max_gap)):
             run, run_groups = chunks[first:last], groups[first:last]
             source, sink = ScannedPages(context.reader, run, run_groups), FixedSink(outputs, chunk_outputs[first:last])
-            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
+            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > sizes[1])
             tasks.append(DecodeTask(context, run_groups, chunk_owners[first:last], source, sink, is_large))
         return tasks
 
-    def _variable_tasks(self, column: int, chunks: np.ndarray, slices: RowSlices, share: int) -> list[DecodeTask]:
+    def _variable_tasks(self, column: int, chunks: np.ndarray, slices: RowSlices, sizes: TaskSizes) -> list[DecodeTask]:
         """Build the tasks of a column without memory before it is decoded."""
         context, target = self.context, self.memory.targets[column]
         tasks: list[DecodeTask] = []
@@ -195,11 +199,11 @@ class TaskScheduler:
                 source = ScannedPages(context.reader, chunk)
                 tasks.append(DecodeTask(context, [rows.row_group], [column], source, nested_sink))
             return tasks
-        for first, last in pairwise(self._string_runs(chunks, slices, share)):
+        for first, last in pairwise(self._string_runs(chunks, slices, sizes[0])):
             part = slices if last - first == len(slices.table) else slices[first:last]
             run = chunks[first:last].copy()
             run[:, C_OUT] = run[:, C_VALIDITY] = 0
-            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > share)
+            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > sizes[1])
             counts = part.table[:, SLICE_STOP] - part.table[:, SLICE_START]
             size_hint = self.tables.estimate_string_bytes(column, part.row_groups, counts)
             sink, cache = self.match_sink, None

@@ -183,7 +183,7 @@ class DecodeTask:
 
     def split_pages(self, pages: Pages) -> list[Pages]:
         """Split the data pages of a window into runs, if other threads decode some."""
-        if not self.shares_pages:
+        if not (self.shares_pages and self.context.pool.runs_out_of_jobs()):
             return [pages]
         return split_data_pages(pages, 2 * self.context.pool.threads, pages.pages[:, P_UNCOMPRESSED])
 
