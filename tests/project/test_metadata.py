@@ -14,7 +14,8 @@ import numparq
 from numparq.cli import main
 
 PACKAGE = Path(numparq.__file__).resolve().parent
-PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 # Extras of users, each with what it adds; the others are for development.
 EXTRAS = ("arrow", "fsspec", "geo", "encryption", "spark")
 # Modules that a dependency of another name brings.
@@ -54,6 +55,15 @@ def test_every_dependency_is_imported_and_every_import_declared():
     assert sorted(required - used) == []
     assert optional - used == NOT_YET_USED
     assert sorted(used - required - optional) == []
+
+
+@pytest.mark.slow
+def test_mypy_ignores_missing_types_of_imported_libraries_only():
+    settings = PYPROJECT["tool"]["mypy"]
+    ignored = [override for override in settings["overrides"] if override.get("ignore_missing_imports")]
+    libraries = {module.removesuffix(".*") for override in ignored for module in override["module"]}
+    assert "ignore_missing_imports" not in settings
+    assert sorted(libraries - imported()) == []
 
 
 def test_project_has_addresses():
