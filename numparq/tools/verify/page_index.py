@@ -78,27 +78,15 @@ def check_offset_index(
     for location, page in zip(locations, pages, strict=True):
         stored = page.stored
         here = place._replace(page=stored.ordinal)
-        if location.get("offset") != stored.offset:
-            findings.add(
-                "offset-index-offset",
-                f"offset is {location.get('offset'):,} in the offset index, but the page begins at {stored.offset:,}",
-                here,
-            )
-        size = stored.end - stored.offset
-        if location.get("compressed_page_size") != size:
-            findings.add(
-                "offset-index-size",
-                f"compressed_page_size is {location.get('compressed_page_size'):,} in the offset index, "
-                f"but the page has {size:,} bytes",
-                here,
-            )
-        if page.first_row is not None and location.get("first_row_index") != page.first_row:
-            findings.add(
-                "offset-index-row",
-                f"first_row_index is {location.get('first_row_index'):,} in the offset index, "
-                f"but the page begins with row {page.first_row:,}",
-                here,
-            )
+        facts = (
+            ("offset-index-offset", "offset", stored.offset, "begins at {:,}"),
+            ("offset-index-size", "compressed_page_size", stored.end - stored.offset, "has {:,} bytes"),
+            ("offset-index-row", "first_row_index", page.first_row, "begins with row {:,}"),
+        )
+        for check, field, value, text in facts:
+            if value is not None and location.get(field) != value:
+                said = f"{field} is {location.get(field):,} in the offset index"
+                findings.add(check, f"{said}, but the page {text.format(value)}", here)
         if not page.begins_row and "data_page_header_v2" not in stored.header:
             findings.add(
                 "page-row-start", "the page continues a row of the previous page, which an offset index forbids", here
