@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -103,8 +103,8 @@ def limit_threads(threads: int) -> None:
     os.environ["POLARS_MAX_THREADS"] = str(threads)
 
 
-def load(name: str, threads: int) -> Reader:
-    """Import one reader and hold it to `threads` threads.
+def load_peer(makers: Mapping[str, Callable[[int], Loaded]], name: str, threads: int) -> tuple[Loaded, str]:
+    """Import one reader or writer by its maker, hold it to `threads` threads, and return it with its version.
 
     Raises
     ------
@@ -113,10 +113,14 @@ def load(name: str, threads: int) -> Reader:
     """
     limit_threads(threads)
     try:
-        read = _MAKERS[name](threads)
-        version = importlib.metadata.version(name)
+        return makers[name](threads), importlib.metadata.version(name)
     except ImportError as error:
         raise ReaderUnavailable(f"not installed ({error})") from error
+
+
+def load(name: str, threads: int) -> Reader:
+    """Import one reader, as `load_peer`."""
+    read, version = load_peer(_MAKERS, name, threads)
     return Reader(name, version, read)
 
 

@@ -6,7 +6,6 @@ no peer does.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Protocol
 import pandas as pd
 
 from asv_benchmarks.frames import Codec
-from asv_benchmarks.readers import PEERS, ReaderUnavailable, available, limit_threads
+from asv_benchmarks.readers import PEERS, ReaderUnavailable, available, load_peer
 
 
 class Write(Protocol):
@@ -118,19 +117,8 @@ class Writer:
 
 
 def load_writer(name: str, threads: int) -> Writer:
-    """Import one writer and hold it to `threads` threads.
-
-    Raises
-    ------
-    ReaderUnavailable
-        When it cannot be imported or limited; the message is for the reader of the table.
-    """
-    limit_threads(threads)
-    try:
-        write = _MAKERS[name](threads)
-        version = importlib.metadata.version(name)
-    except ImportError as error:
-        raise ReaderUnavailable(f"not installed ({error})") from error
+    """Import one writer, as `load_peer`."""
+    write, version = load_peer(_MAKERS, name, threads)
     return Writer(name, version, write)
 
 
