@@ -27,10 +27,35 @@ _PAIRS_ROW, _PAIR = _POINTER + 72, 64 + 2 * _POINTER  # a map: list of tuples
 _MARK = 1  # validity mask
 _OFFSET = 8
 _CODES = 4 + 4  # dictionary codes: decoded, and in the Categorical
-# A category: its place in the decoded and the merged dictionary, and in the hash table that finds equal ones.
-_ENTRY = 2 * _OFFSET + 64
+_ENTRY = 2 * _OFFSET  # a category's places in the decoded dictionary and in that of the Categorical
+_MERGED_ENTRY = 64  # in the hash table that finds equal categories of several row groups
 _FIXED_ENTRY = 48
 _HEADER = 13  # of a page, at least
+_COMPRESSIBILITY = 4  # of a dictionary: what is left beside compressed codes may be pages of values that follow it
+
+
+class LargestPages(NamedTuple):
+    """Bytes of the largest column chunk, compressed and decompressed, and of the largest dictionary, decompressed."""
+
+    chunk: int = 0
+    dictionary: int = 0
+
+    @classmethod
+    def of_chunks(cls, chunks: Mapping[str, np.ndarray]) -> LargestPages:
+        """Return those of a footer's table."""
+        stored, compressed = (
+            np.maximum(chunks[name], 0).astype(np.float64)
+            for name in ("total_uncompressed_size", "total_compressed_size")
+        )
+        start, data = chunks["dictionary_page_offset"], chunks["data_page_offset"]
+        size = np.where((start >= MAGIC_BYTES) & (start < data), data - start, 0).clip(0, compressed)
+        dictionary = np.minimum(stored - (compressed - size), _COMPRESSIBILITY * size)
+        return cls(int((stored + compressed).max(initial=0)), int(dictionary.max(initial=0)))
+
+    @classmethod
+    def of_all(cls, pages: Iterable[LargestPages]) -> LargestPages:
+        """Return the largest of each kind."""
+        return cls(*map(max, zip(cls(), *pages, strict=True)))
 
 
 class ChunkCounts(NamedTuple):
@@ -81,6 +106,14 @@ def leaf_bytes(target: OutputType, counts: ChunkCounts, as_objects: bool, leaf: 
     if target.nested if leaf is None else leaf.is_nested:
         return _nested(target, counts, as_objects, leaf, siblings)
     return _RULES[target.storage](target, counts)
+
+
+def dictionary_bytes(target: OutputType, counts: ChunkCounts) -> tuple[_Numbers, _Numbers]:
+    """Return the bytes, of those of a leaf, that any row takes: of its dictionaries, and of merging these."""
+    if target.nested or target.storage != "dictionary":
+        return 0 * counts.rows, 0 * counts.rows
+    held = counts.has_dictionary * (counts.entries * _ENTRY + 2 * counts.entry_bytes)
+    return held, counts.has_dictionary * counts.entries * _MERGED_ENTRY
 
 
 def builds_objects(target: OutputType) -> bool:
@@ -148,7 +181,7 @@ def _binary(target: OutputType, counts: ChunkCounts) -> _Numbers:
 
 
 def _dictionary(target: OutputType, counts: ChunkCounts) -> _Numbers:
-    return counts.rows * _CODES + counts.entries * _ENTRY + 2 * counts.entry_bytes
+    return counts.rows * _CODES + counts.entries * (_ENTRY + _MERGED_ENTRY) + 2 * counts.entry_bytes
 
 
 def _null(target: OutputType, counts: ChunkCounts) -> _Numbers:

@@ -23,7 +23,7 @@ from numparq.format.schema import Leaf
 from numparq.to_pandas.frame import BlockLayout
 from numparq.types.output_type import OutputType
 
-from .leaf_memory import ChunkCounts, built_bytes, leaf_bytes
+from .leaf_memory import ChunkCounts, LargestPages, built_bytes, dictionary_bytes, leaf_bytes
 
 if TYPE_CHECKING:
     from .file_columns import FileColumns
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _VIRTUAL = 8 + 8 + 8  # a number of a virtual column, of its row, and of all files together
 # Scratch buffers grow by a quarter beyond the requested size.
 _SLACK = 1.25
+_DICTIONARY_COPIES = 4.5  # fetched, decompressed, decoded, checked, and the offsets of strings
 _RETAINED = 512 << 10  # of a thread: small objects, and what the allocator retains of freed ones
 _CACHED_SHARE = 8  # of the limit, for a row group of each thread in the predicate cache; all row groups may take two
 _INDEX = 16  # of a row that is decoded alone
@@ -48,7 +49,8 @@ def virtual_row_bytes(names: Iterable[str], file_name: str) -> int:
 class MemoryEstimate:
     """Estimated bytes of decoded rows by the footer; `extra_row_bytes` counts bytes of a row outside these leaves.
 
-    `is_lower_bound`: strings may take far more than is stored (dictionaries without size statistics).
+    `largest_pages` are those of the chunks. `is_lower_bound`: strings may take far more than is stored (dictionaries
+    without size statistics).
     """
 
     def __init__(
@@ -64,54 +66,70 @@ class MemoryEstimate:
         chunks = file.footer.chunks.read_table(groups, [leaf.index for leaf in leaves])
         num_rows = np.maximum(file.footer.row_group_num_rows[groups], 1).astype(np.float64)
         self._position = {group: at for at, group in enumerate(groups)}
-        self._bytes = np.zeros((len(groups), len(leaves)))
-        stored = np.maximum(chunks["total_uncompressed_size"], 0)
+        total, held, merged = np.zeros((3, len(groups)))
         self.output_types = output_types
         self.is_lower_bound = False
         siblings = Counter(leaf.column for leaf in leaves)
         for at, (leaf, target) in enumerate(zip(leaves, output_types, strict=True)):
             width = 0 if target.dtype is None or target.storage == "dictionary" else target.dtype.itemsize
             counts = ChunkCounts.of_chunks(chunks, at, num_rows, width)
-            self._bytes[:, at] = leaf_bytes(target, counts, as_objects, leaf, siblings[leaf.column])
+            total += leaf_bytes(target, counts, as_objects, leaf, siblings[leaf.column])
+            for bytes_of, found in zip((held, merged), dictionary_bytes(target, counts), strict=True):
+                bytes_of += found
             unknown = (chunks["dictionary_page_offset"][:, at] > 0) & (
                 chunks["unencoded_byte_array_data_bytes"][:, at] < 0
             )
             self.is_lower_bound |= target.storage == "binary" and bool(unknown.any())
-        self._stored = stored + np.maximum(chunks["total_compressed_size"], 0)
-        self._row_bytes = np.maximum(self._bytes.sum(axis=1) / num_rows + extra_row_bytes, 1.0).tolist()
+        self.largest_pages = LargestPages.of_chunks(chunks)
+        self._row_bytes = np.maximum((total - held - merged) / num_rows + extra_row_bytes, 1.0).tolist()
+        self._dictionary_bytes, self._merging_bytes = held.tolist(), merged.tolist()
 
     def row_bytes(self, row_group: int) -> float:
-        """Return the mean bytes of a row of a row group."""
+        """Return the mean bytes of a row of a row group, without `dictionary_bytes`."""
         found: float = self._row_bytes[self._position[row_group]]
         return found
 
-    def row_group_bytes(self, row_group: int) -> float:
-        """Return the bytes of all rows of a row group."""
-        return float(self._bytes[self._position[row_group]].sum())
+    def dictionary_bytes(self, row_group: int) -> float:
+        """Return the bytes of a row group's dictionaries, which any of its rows takes."""
+        found: float = self._dictionary_bytes[self._position[row_group]]
+        return found
+
+    def rows_bytes(self, slices: Sequence[Any]) -> float:
+        """Return the bytes of the rows of slices or row selections, without dictionaries."""
+        return sum(len(rows) * self.row_bytes(rows.row_group) for rows in slices)
+
+    def merged_bytes(self, slices: Sequence[Any]) -> float:
+        """Return the bytes of the dictionaries of the row groups of slices, while they are merged."""
+        groups = {self._position[rows.row_group] for rows in slices if len(rows)}
+        total: float = sum(self._dictionary_bytes[group] + self._merging_bytes[group] for group in groups)
+        return total
 
     def slice_bytes(self, slices: Sequence[Any]) -> int:
         """Return the bytes of the rows of slices or row selections."""
-        return int(sum(len(rows) * self.row_bytes(rows.row_group) for rows in slices))
+        return int(self.rows_bytes(slices) + self.merged_bytes(slices))
 
     @property
     def max_row_bytes(self) -> float:
-        """Mean bytes of a row in the row group where it is largest."""
+        """Mean bytes of a row in the row group where they are largest, without `dictionary_bytes`."""
         return max(self._row_bytes, default=1.0)
 
     @property
-    def max_chunk_bytes(self) -> int:
-        """Bytes of the largest column chunk: compressed plus decompressed."""
-        return int(self._stored.max(initial=0))
-
-
-def max_chunk_bytes(estimates: Iterable[MemoryEstimate]) -> int:
-    """Return the bytes of the largest column chunk of files."""
-    return max((one.max_chunk_bytes for one in estimates), default=0)
+    def max_dictionary_bytes(self) -> float:
+        """Bytes of the dictionaries of the row group where they are largest."""
+        return max(self._dictionary_bytes, default=0.0)
 
 
 def scratch_bytes(chunk_bytes: int, threads: int, window: int = WINDOW_BYTES) -> int:
     """Return the bytes of the threads' scratch buffers, given those of the largest chunk and of a window of pages."""
     return int(threads * min(2 * window, chunk_bytes) * _SLACK)
+
+
+def dictionary_scratch_bytes(largest: LargestPages, threads: int, window: int = WINDOW_BYTES) -> int:
+    """Return what the scratch buffers take besides for a dictionary that is larger than a window of pages.
+
+    It is fetched, decompressed and decoded as a whole.
+    """
+    return int(threads * max(largest.dictionary - window, 0) * _DICTIONARY_COPIES * _SLACK)
 
 
 def scratch_share(limit: int, threads: int) -> ScratchShare:
@@ -184,7 +202,8 @@ def check_rows_memory(
                 held += selected_bytes(reader.selections.selections, threads)
     held += max((built_bytes(one.output_types, num_rows) for one in estimates), default=0)
     what = f"{num_rows:,} rows"
-    check_memory_limit(what, held, max_chunk_bytes(estimates), threads, options.memory_limit)
+    chunk_bytes = LargestPages.of_all(one.largest_pages for one in estimates).chunk
+    check_memory_limit(what, held, chunk_bytes, threads, options.memory_limit)
 
 
 def selected_bytes(selections: Sequence[RowSelection], threads: int) -> int:

@@ -188,7 +188,7 @@ def test_categories_per_batch():
     texts = [f"k{number // 100}" for number in range(1000)]
     table = pa.table({"a": pa.array(texts).dictionary_encode(), "b": range(1000)})
     file = numparq.ParquetFile(write_buffer(table, row_group_size=300))
-    batches = list(file.iter_batches(batch_rows=250, memory_limit=48_000))
+    batches = list(file.iter_batches(batch_rows=250, memory_limit=40_000))
     assert all(batch["a"].dtype == "category" for batch in batches)
     assert [value for batch in batches for value in batch["a"]] == texts
     assert [value for batch in batches for value in batch["b"]] == list(range(1000))

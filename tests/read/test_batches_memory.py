@@ -293,3 +293,22 @@ def test_peak_by_shape(tmp_path, name):
         rows, grown = measure_growth(tmp_path, large, limit, how, small, **options)
         assert rows > 0 or how == "read"
         assert grown < limit + UNCOUNTED, f"limit {limit >> 20} MiB, grown {grown >> 20} MiB"
+
+
+def test_each_unit_holds_the_dictionaries_of_its_row_group(tmp_path):
+    """Few rows of many categories take as much as all of them: units do not become smaller and smaller for it."""
+    names = np.array([f"category {number:08}" for number in range(100_000)])
+    rows = np.random.default_rng(0).permutation(np.repeat(np.arange(100_000), 2))
+    large = str(tmp_path / "large.parquet")
+    pq.write_table(pa.table({"a": names[rows]}), large, row_group_size=len(rows), dictionary_pagesize_limit=1 << 24)
+    small = str(tmp_path / "small.parquet")
+    pq.write_table(pa.table({"a": ["x", "y"]}), small)
+    with pytest.raises(
+        numparq.LimitError, match=r"8 bytes beside dictionaries of .* raise memory_limit to (\d+) MiB"
+    ) as low:
+        next(numparq.ParquetFile(large).iter_batches(categories=["a"], memory_limit=20 << 20))
+    limit = int(str(low.value).split("raise memory_limit to ")[1].split(" MiB")[0]) << 20
+    assert limit < 100 << 20
+    found, grown = measure_growth(tmp_path, large, limit, "frames", small, categories=["a"])
+    assert found == len(rows)
+    assert grown < limit

@@ -117,12 +117,12 @@ class UnitReader:
     def _units(self, convert: Callable[[DecodedRows], _Unit]) -> Iterator[_Unit]:
         """Decode and convert one unit after the other; at least one, though it may be without rows."""
         left, is_empty = self._limit, True
-        for files, estimate in self._plan_units():
+        for files, estimate, dictionaries in self._plan_units():
             release_free_memory()
             num_rows, num_bytes, unit = self._scan.read_unit(files, left, convert)
             planned = sum(one.slices.num_rows for one in files)
             if estimate and num_rows >= MIN_UNIT_ROWS:
-                self._inflation = max(1.0, num_bytes / (estimate * num_rows / planned))
+                self._inflation = max(1.0, (num_bytes - dictionaries) / (estimate * num_rows / planned))
             if num_rows:
                 is_empty = False
                 yield unit
@@ -139,10 +139,10 @@ class UnitReader:
         files = self._scan.files[0].without_rows() if self._scan.files else []
         return self._scan.read_unit(files, None, convert)[2]
 
-    def _plan_units(self) -> Iterator[tuple[list[ScanFile], float]]:
-        """Yield the files, or rows of them, that are a unit, and the estimated bytes of their rows."""
+    def _plan_units(self) -> Iterator[tuple[list[ScanFile], float, float]]:
+        """Yield the files, or rows of them, that are a unit, and estimated bytes: of their rows, and dictionaries."""
         unit: list[ScanFile] = []
-        size = estimate = 0.0
+        size = estimate = dictionaries = 0.0
         for scan_file, (leaves, types, costs) in zip(self._files, self._estimates, strict=True):
             pages = PageLocator(scan_file.file, leaves, types, self._options.verify_crc, self._shares.scratch_share)
             plan = UnitPlan(scan_file.slices, costs, self._shares, pages.unsplittable_columns)
@@ -151,20 +151,21 @@ class UnitReader:
             for slices in _with_file(plan.units(), scan_file.file):
                 more = plan.estimate_bytes(slices)
                 if unit and size + more > self._shares.unit_bytes:
-                    yield unit, estimate
-                    unit, size, estimate = [], 0.0, 0.0
+                    yield unit, estimate, dictionaries
+                    unit, size, estimate, dictionaries = [], 0.0, 0.0, 0.0
                     plan.inflation = self._inflation or plan.inflation
                 is_whole = list(slices) == list(scan_file.slices)
                 unit.append(scan_file if is_whole else scan_file.with_slices(slices))
                 size += more
-                estimate += costs.slice_bytes(slices)
+                estimate += costs.rows_bytes(slices)
+                dictionaries += sum(costs.dictionary_bytes(group) for group in {rows.row_group for rows in slices})
                 left -= sum(map(len, slices))
                 if left:  # the next rows are planned by what these have taken
-                    yield unit, estimate
-                    unit, size, estimate = [], 0.0, 0.0
+                    yield unit, estimate, dictionaries
+                    unit, size, estimate, dictionaries = [], 0.0, 0.0, 0.0
                     plan.inflation = self._inflation or plan.inflation
         if unit:
-            yield unit, estimate
+            yield unit, estimate, dictionaries
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Yield the rows of each unit as a frame, with a RangeIndex from 0 if it has no other; at least one frame."""

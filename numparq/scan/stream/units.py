@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.read.page_sources import WINDOW_BYTES
@@ -10,7 +11,8 @@ from numparq.column.read.row_selection import RowSlice
 from numparq.column.scratch import UNLIMITED
 from numparq.errors import LimitError
 from numparq.format.schema import Leaf
-from numparq.scan.memory import MemoryEstimate, format_bytes, max_chunk_bytes, scratch_bytes, scratch_share
+from numparq.scan.leaf_memory import LargestPages
+from numparq.scan.memory import MemoryEstimate, dictionary_scratch_bytes, format_bytes, scratch_bytes, scratch_share
 from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
@@ -54,7 +56,7 @@ class UnitPlan:
 
     def estimate_bytes(self, slices: Sequence[Any]) -> float:
         """Return the estimated bytes of rows, inflation included."""
-        return self._costs.slice_bytes(slices) * self.inflation
+        return self._costs.rows_bytes(slices) * self.inflation + self._costs.merged_bytes(slices)
 
     def units(self) -> Iterator[list[RowSlice]]:
         """Yield the row slices of each unit.
@@ -64,7 +66,7 @@ class UnitPlan:
         unit: list[RowSlice] = []
         left = float(self._room)
         for part in self._slices:
-            size = len(part) * self._row_bytes(part)
+            size = self.estimate_bytes([part])
             if unit and size > left:
                 yield unit
                 unit, left = [], float(self._room)
@@ -87,11 +89,14 @@ class UnitPlan:
             yield [RowSlice(part.row_group, part.start, part.stop, 0)]
             return
         if whole:
-            names = ", ".join(map(repr, whole[:3])) + (", ..." if len(whole) > 3 else "")
+            names, size = (
+                ", ".join(map(repr, whole[:3])) + (", ..." if len(whole) > 3 else ""),
+                self.estimate_bytes([part]),
+            )
             raise LimitError(
-                f"{len(part):,} rows would take about {format_bytes(len(part) * self._row_bytes(part))}, more than the "
+                f"{len(part):,} rows would take about {format_bytes(size)}, more than the "
                 f"{format_bytes(self._room)} available at once; they cannot be split, since rows of {names} begin in "
-                f"one page and end in another; raise memory_limit to {self._limit_for(part, len(part))}, or leave the "
+                f"one page and end in another; raise memory_limit to {self._limit_for(size)}, or leave the "
                 "column out",
                 row_group=part.row_group,
             )
@@ -101,17 +106,21 @@ class UnitPlan:
             yield [RowSlice(part.row_group, start, stop, 0)]
             start = stop
 
-    def _limit_for(self, part: RowSlice, num_rows: int) -> str:
-        return format_bytes(self._shares.limit_for(num_rows * self._row_bytes(part)), round_up=True)
+    def _limit_for(self, unit_bytes: float) -> str:
+        return format_bytes(self._shares.limit_for(unit_bytes), round_up=True)
 
     def _rows_that_fit(self, part: RowSlice) -> int:
-        fit = int(self._room / self._row_bytes(part))
-        if not fit and not self._is_strict:
-            return 1
-        if not fit:
+        """Return how many rows of a row group fit beside its dictionaries, which every unit of it decodes whole."""
+        row, dictionaries = self._row_bytes(part), self._costs.dictionary_bytes(part.row_group)
+        fit = int((self._room - dictionaries) / row)
+        if fit < 1 and not self._is_strict:
+            fit = max(int(self._room / row), 1)
+        if fit < 1:
+            beside = f" beside dictionaries of {format_bytes(dictionaries)}" if dictionaries else ""
             raise LimitError(
-                f"a row takes about {format_bytes(self._row_bytes(part))}, more than the {format_bytes(self._room)} "
-                f"available at once; raise memory_limit to {self._limit_for(part, 1)}, or read fewer columns",
+                f"a row takes about {format_bytes(row)}{beside}, more than the {format_bytes(self._room)} available "
+                f"at once; raise memory_limit to {self._limit_for(dictionaries + max(row, dictionaries / 4))}, or "
+                "read fewer columns",
                 row_group=part.row_group,
             )
         return fit // self._batch_rows * self._batch_rows or fit
@@ -133,6 +142,10 @@ class BatchSize:
         self.memory_limit = check_optional_positive_int(memory_limit, "memory_limit") or self.DEFAULT_LIMIT
         self.batch_rows = check_optional_positive_int(batch_rows, "batch_rows")
         self.batch_bytes = check_optional_positive_int(batch_bytes, "batch_bytes")
+
+    def with_limit(self, memory_limit: int) -> BatchSize:
+        """Return the same request with another limit."""
+        return BatchSize(memory_limit, self.batch_rows, self.batch_bytes)
 
     def batch_rows_for(self, row_bytes: float, room: float) -> int:
         """Return the rows of a batch; by default those that fit an eighth of `room` bytes."""
@@ -168,13 +181,21 @@ class MemoryShares:
         self, costs: Sequence[MemoryEstimate], everything: float, sizes: BatchSize, threads: int | None = None
     ) -> None:
         limit = sizes.memory_limit
+        self._with_limit: Callable[[int], MemoryShares] = lambda other: MemoryShares(
+            costs, everything, sizes.with_limit(other), threads
+        )
         self.threads = thread_count(threads)
-        chunk_bytes = max_chunk_bytes(costs)
-        while self.threads > 1 and scratch_bytes(chunk_bytes, self.threads) > limit // 3:
+        largest_pages = LargestPages.of_all(one.largest_pages for one in costs)
+
+        def scratch_of(threads: int, window: int = WINDOW_BYTES) -> int:
+            beside = dictionary_scratch_bytes(largest_pages, threads, window)
+            return scratch_bytes(largest_pages.chunk, threads, window) + beside
+
+        while self.threads > 1 and scratch_of(self.threads) > limit // 3:
             self.threads -= 1
         self.scratch_share = scratch_share(limit, self.threads) if sizes.has_limit else UNLIMITED
         self._limit = limit
-        scratch = scratch_bytes(chunk_bytes, self.threads, scratch_share(limit, self.threads).window_bytes)
+        scratch = scratch_of(self.threads, scratch_share(limit, self.threads).window_bytes)
         left = (limit - scratch) / _MARGIN
         if left < 1:
             raise LimitError(
@@ -182,28 +203,34 @@ class MemoryShares:
                 f"{format_bytes(scratch)}; raise it to at least {format_bytes(2 * scratch)}"
             )
         largest = max((one.max_row_bytes for one in costs), default=1.0)
+        dictionaries = max((one.max_dictionary_bytes for one in costs), default=0.0)
         self.batch_rows = sizes.batch_rows_for(largest, left)
         self.has_exact_batches = sizes.batch_rows is not None
         is_small = self.scratch_share.window_bytes < WINDOW_BYTES  # allocators retain much of small buffers
         self.reads_ahead, room = True, left / 4 if is_small else left / 2
         if self.has_exact_batches:
-            batch = min(self.batch_rows * largest, everything)
+            batch = min(self.batch_rows * largest + dictionaries, everything)
             self.reads_ahead, room = _unit_bytes_with_batch(batch, left)
             if not room and not sizes.has_limit:
                 room = batch
             if not room:
                 raise LimitError(
-                    f"a batch of {self.batch_rows:,} rows takes about {format_bytes(self.batch_rows * largest)}, and "
+                    f"a batch of {self.batch_rows:,} rows takes about {format_bytes(batch)}, and "
                     f"three must fit in the {format_bytes(left)} that other memory leaves of memory_limit="
                     f"{format_bytes(limit)}; use fewer batch_rows, or raise memory_limit"
                 )
         self.is_strict = sizes.has_limit
         self.unit_bytes = max(int(room), 1)
-        self.batch_rows = max(min(self.batch_rows, int(room / largest)), 1)
+        self.batch_rows = max(min(self.batch_rows, int(max(room - dictionaries, room / 2) / largest)), 1)
 
     def limit_for(self, unit_bytes: float) -> int:
-        """Return the memory limit that leaves so much to a unit: all shares are in proportion to it."""
-        return int(self._limit * unit_bytes / self.unit_bytes) + 1
+        """Return a memory limit that leaves so much to a unit."""
+        limit, room = self._limit, 0
+        while room < unit_bytes:
+            limit += limit // 16 + 1
+            with suppress(LimitError):
+                room = self._with_limit(limit).unit_bytes
+        return limit
 
 
 def add_filter_columns(
