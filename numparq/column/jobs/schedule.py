@@ -54,7 +54,6 @@ SINGLE_THREAD_BYTES = 512 << 10
 SHARES_PER_THREAD = 4
 MIN_SHARE_BYTES = 256 << 10
 
-
 TaskSizes = tuple[int, int]
 """Bytes of a task that is not of one larger chunk, at most, and of a chunk above which its task shares its pages."""
 
@@ -140,7 +139,7 @@ class TaskScheduler:
         """Build the tasks for all rows of slices, whose chunk table has every column of one slice after the other."""
         total = int(np.add.reduce(chunks[:, C_END] - chunks[:, C_START]))
         share = max(total // (SHARES_PER_THREAD * self.context.pool.threads), MIN_SHARE_BYTES)
-        sizes = share, MIN_SHARE_BYTES
+        sizes: TaskSizes = share, MIN_SHARE_BYTES
         if np.bitwise_or.reduce(chunks[:, C_QUIRKS]) & PREFIX_CARRYOVER:  # pages only go one after the other
             sizes = max(share, total), total
         memory = self.memory
@@ -180,17 +179,19 @@ class TaskScheduler:
         groups = slices.table[:, SLICE_GROUP][order // len(positions)].tolist()
         chunk_owners, chunk_outputs = np.array(owners)[of_column].tolist(), np.array(output_of)[of_column]
         tasks: list[DecodeTask] = []
-        most = min(sizes[0], context.local.share.window_bytes)
+        share, large = sizes
+        most = min(share, context.local.share.window_bytes)
         for first, last in pairwise(coalesce_chunks(chunks, most, context.reader.max_gap)):
             run, run_groups = chunks[first:last], groups[first:last]
             source, sink = ScannedPages(context.reader, run, run_groups), FixedSink(outputs, chunk_outputs[first:last])
-            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > sizes[1])
+            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > large)
             tasks.append(DecodeTask(context, run_groups, chunk_owners[first:last], source, sink, is_large))
         return tasks
 
     def _variable_tasks(self, column: int, chunks: np.ndarray, slices: RowSlices, sizes: TaskSizes) -> list[DecodeTask]:
         """Build the tasks of a column without memory before it is decoded."""
         context, target = self.context, self.memory.targets[column]
+        share, large = sizes
         tasks: list[DecodeTask] = []
         if target.nested:
             for number in range(len(slices)):
@@ -199,11 +200,11 @@ class TaskScheduler:
                 source = ScannedPages(context.reader, chunk)
                 tasks.append(DecodeTask(context, [rows.row_group], [column], source, nested_sink))
             return tasks
-        for first, last in pairwise(self._string_runs(chunks, slices, sizes[0])):
+        for first, last in pairwise(self._string_runs(chunks, slices, share)):
             part = slices if last - first == len(slices.table) else slices[first:last]
             run = chunks[first:last].copy()
             run[:, C_OUT] = run[:, C_VALIDITY] = 0
-            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > sizes[1])
+            is_large = last - first == 1 and bool(run[0, C_END] - run[0, C_START] > large)
             counts = part.table[:, SLICE_STOP] - part.table[:, SLICE_START]
             size_hint = self.tables.estimate_string_bytes(column, part.row_groups, counts)
             sink, cache = self.match_sink, None

@@ -89,10 +89,8 @@ class UnitPlan:
             yield [RowSlice(part.row_group, part.start, part.stop, 0)]
             return
         if whole:
-            names, size = (
-                ", ".join(map(repr, whole[:3])) + (", ..." if len(whole) > 3 else ""),
-                self.estimate_bytes([part]),
-            )
+            names = ", ".join(map(repr, whole[:3])) + (", ..." if len(whole) > 3 else "")
+            size = self.estimate_bytes([part])
             raise LimitError(
                 f"{len(part):,} rows would take about {format_bytes(size)}, more than the "
                 f"{format_bytes(self._room)} available at once; they cannot be split, since rows of {names} begin in "
