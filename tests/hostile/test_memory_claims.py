@@ -69,7 +69,9 @@ FILES = {
 # Peak memory of a call in bytes, less the memory before it. Only Linux has clear_refs.
 SCRIPT = """
 import contextlib, io, sys
-import pandas, pyarrow, numparq, numparq.cli
+import pandas, pyarrow, numparq, numparq.cli, numparq.io.local_source
+
+numparq.io.local_source.SETTLED_NS = 0  # so that files are cached though they have just been written
 
 def memory(key):
     with open("/proc/self/status") as file:

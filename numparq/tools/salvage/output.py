@@ -53,6 +53,9 @@ class RestoredSource(FileSource):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(os.path.expanduser(os.fspath(path)))
 
+    def file_identity(self) -> None:
+        """Return None: nothing of a damaged file is cached."""
+
     def _read_some(self, position: int, out: memoryview) -> int:
         count = super()._read_some(position, out)
         if position < len(MAGIC):
