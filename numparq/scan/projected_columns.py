@@ -165,9 +165,12 @@ class ProjectedColumns:
         self.metadata, self.index_leaves = self._prepared.metadata, self._prepared.index_leaves
         self.leaves, self.names, self.labels = [*projection.leaves], projection.names, [*projection.labels]
         self.nested: list[NestedOutput] = [] if projection.is_flat else self._nested_columns()
+        self._all_nested = [*self.nested]  # with the exploded column
         for name in self.virtual:
             if name in self.labels:
                 raise SchemaError(f"include={name!r} cannot be added: the file already has a column of that name")
+        if explosion is not None:
+            explosion.detach(self.nested, self.labels)
 
     @property
     def schema_file(self) -> OpenFile:
@@ -187,7 +190,7 @@ class ProjectedColumns:
     def output_types(self, null_counts: Sequence[int | None]) -> list[OutputType]:
         """Return the output type of each leaf, given its null count in the rows that may be read (None: unknown).
 
-        Sets up nested columns and the exploded collection as a side effect.
+        Sets up nested columns as a side effect.
         """
         options = self._options
         categories = set() if options.categories is None else options.categorical_names
@@ -196,10 +199,8 @@ class ProjectedColumns:
         cached = self._prepared.output_types
         targets = cached.get(key) or cached.get_or_make(key, lambda: self._flat_output_types(have_nulls, categories))
         targets = [*targets]
-        for column in self.nested:
+        for column in self._all_nested:
             targets[column.leaf_slice] = column.output_types()
-        if self._explosion is not None:
-            self._explosion.detach(self.nested, self.labels)
         return targets
 
     def _flat_output_types(self, have_nulls: Sequence[bool], categories: Collection[str]) -> list[OutputType]:
@@ -228,7 +229,7 @@ class ProjectedColumns:
             leaf.index: answer or (leaf.is_nested and leaf.max_definition_level > 0)
             for leaf, answer in zip(self.leaves, may_be_null, strict=True)
         }
-        for column in self.nested:
+        for column in self._all_nested:
             if column.leaf_slice.start in positions:
                 column.may_be_null = of_leaf
         targets = self.output_types([None if answer else 0 for answer in may_be_null])

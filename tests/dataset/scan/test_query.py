@@ -109,6 +109,22 @@ def test_batches_of_an_exploded_list(files, backend):
             pd.testing.assert_frame_equal(pd.concat(batches), expected)
 
 
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize("columns", [None, ["a", "l"], ["l", "s", "a"]])
+def test_exploded_list_beside_columns_of_several_types(tmp_path, columns, on_error):
+    lists = [[1, None], [3]]
+    for number, kind in enumerate([pa.int32(), pa.int64()]):
+        a, s = pa.array([1, 2], kind), pa.array([{"x": [5]}, None], pa.struct({"x": pa.list_(kind)}))
+        table = pa.table({"a": a, "l": pa.array(lists, pa.list_(pa.int8())), "s": s})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    pq.write_table(pa.concat_tables([table, table]), tmp_path / "one")
+    options = {"columns": columns, "explode": "l", "on_error": on_error}
+    paths = sorted(tmp_path.glob("*.parquet"))
+    for filters in (None, col("a") > 1):
+        found = numparq.read_parquet(paths, filters=filters, **options)
+        pd.testing.assert_frame_equal(found, numparq.read_parquet(tmp_path / "one", filters=filters, **options))
+
+
 def test_explode_repeats_partition_columns(tmp_path):
     frame = pd.DataFrame({"a": range(6), "k": [1, 2] * 3, "l": [[0], [1, 2], [], None, [3], [4, 5]]})
     numparq.to_parquet(frame, tmp_path, partition_cols=["k"])
