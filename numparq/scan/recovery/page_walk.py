@@ -219,7 +219,9 @@ def _rows_of(raw: np.ndarray, page: np.ndarray) -> int:
 def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages, start: int, repeated: bool) -> None:
     """Read the page at each location of the offset index, which count from `start` on, and the dictionary page."""
     offsets, sizes, firsts = (located.locations - [start, 0, 0]).T.tolist()
-    rows = dict(zip(offsets, zip(firsts, located.row_stops.tolist(), strict=True), strict=True))
+    # A page of a flat leaf ends where the next begins, so an empty one has no rows.
+    stops = located.row_stops.tolist() if repeated else [*firsts[1:], located.num_rows]
+    rows = dict(zip(offsets, zip(firsts, stops, strict=True), strict=True))
     ends = {0: offsets[0]} | {offset: offset + size for offset, size in zip(offsets, sizes, strict=True)}
 
     def read_page(position: int, _: int) -> PageEvent:

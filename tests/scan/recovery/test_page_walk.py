@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,16 @@ from numparq.kernels.tables import C_END, C_ROW_START, C_ROW_STOP, C_START, P_IN
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.scan.recovery.page_walk import read_chunk_pages, walk_pages
 from numparq.types.choose import choose_output_type
+from support.files.builder import (
+    INT32,
+    FileColumn,
+    build_file,
+    data_page,
+    encode_plain,
+    extended_idl,
+    to_bytes,
+    with_footer,
+)
 
 
 @pytest.fixture(params=[False, True])
@@ -81,3 +92,23 @@ def test_only_pages_with_selected_rows_of_flat_leaves_are_returned(chunk, repeat
     table[0, [C_ROW_START, C_ROW_STOP]] = 150, 300
     walked = walk_pages(reader, table, 500, located, repeated)
     assert walked.pages[:, P_ROW].tolist() == ([0, 100, 200, 300, 400] if repeated else [100, 200])
+
+
+def test_empty_page_in_a_damaged_chunk_loses_no_row():
+    counts = [3, 0, 0, 3, 3]
+    firsts = np.cumsum([0, *counts]).tolist()
+    bodies = [encode_plain(INT32, range(first, last)) for first, last in pairwise(firsts)]
+    bodies[-1] = bodies[-1][:-2]
+    pages = [data_page(count, body) for count, body in zip(counts, bodies, strict=True)]
+    data, footer = build_file([9], [FileColumn("a", INT32, [pages])]).laid_out()
+    (chunk,) = footer.row_groups[0].columns
+    starts = np.cumsum([chunk.file_offset, *(len(page.stored()) for page in pages)]).tolist()
+    locations = [
+        extended_idl().PageLocation(offset=start, compressed_page_size=end - start, first_row_index=row)
+        for (start, end), row in zip(pairwise(starts), firsts, strict=False)
+    ]
+    index = to_bytes(extended_idl().OffsetIndex(page_locations=locations))
+    chunk.offset_index_offset, chunk.offset_index_length = len(data), len(index)
+    found = numparq.read_parquet(with_footer(data + index, footer), on_error="skip")
+    assert found["a"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert [lost.rows for lost in found.attrs["numparq.lost"]] == [(6, 9)]
