@@ -13,6 +13,7 @@ import pytest
 import numparq
 from numparq import col
 from numparq.column.jobs.match_sink import MatchSink
+from numparq.scan.filter_rows import RowFilter
 
 ROWS = 1_000_000
 
@@ -72,3 +73,23 @@ def test_values_in_the_predicate_cache_keep_the_limit(data, column, monkeypatch)
     found = numparq.read_parquet(data, [column], filters, memory_limit=(40 if column == "a" else 70) << 20, threads=2)
     pd.testing.assert_frame_equal(found, expected)
     assert not any(kept) or column == "k"
+
+
+def test_predicate_caches_of_many_row_groups_share_the_limit(monkeypatch):
+    """Each fits by itself; columns of row groups beyond their common share are decoded again."""
+    table = pa.table({"a": np.arange(ROWS)[::-1] % 1000, "b": np.arange(ROWS) % 7})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, row_group_size=ROWS // 40)
+    cached = []
+    filter_row_groups = RowFilter.filter_row_groups
+
+    def record(*arguments):
+        filtered = filter_row_groups(*arguments)
+        cached.append([sum(column.num_bytes for column in some.cached.values()) for some in filtered.values()])
+        return filtered
+
+    monkeypatch.setattr(RowFilter, "filter_row_groups", record)
+    limit, filters = 24 << 20, (col("a") > 5) | (col("b") < 3)
+    found = numparq.read_parquet(buffer.getvalue(), filters=filters, memory_limit=limit, threads=1)
+    pd.testing.assert_frame_equal(found, table.to_pandas().query("a > 5 or b < 3").reset_index(drop=True))
+    assert 0 < sum(cached[0]) < limit // 3
