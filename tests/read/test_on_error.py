@@ -274,6 +274,39 @@ def test_plain_pages_survive_dictionary_damage(column: str, categories: list | N
         assert frame["t"].astype("str").tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("column", ["n", "t"])
+def test_damaged_dictionary_of_unselected_pages_loses_nothing(column: str, index: bool) -> None:
+    data, frame = file_with_dictionary_fallback(write_page_index=index)
+    damaged = damage_body(data, dictionary_page(data, 0, column))
+    found, lost = read_skipping_damage(damaged, row_range=(3000, 3500))
+    assert lost == []
+    assert found[column].tolist() == frame[column][3000:3500].tolist()
+
+
+@pytest.mark.parametrize("column", ["n", "t"])
+def test_damaged_page_header_outside_the_selected_rows_loses_nothing(column: str) -> None:
+    data, frame = file_with_dictionary_fallback(use_dictionary=False)
+    damaged = damage_header(data, data_pages(data, 0, column)[0])
+    found, lost = read_skipping_damage(damaged, row_range=(3000, 3500))
+    assert lost == []
+    assert found[column].tolist() == frame[column][3000:3500].tolist()
+
+
+def test_empty_page_of_a_list_loses_no_row() -> None:
+    lists = [[n, None] for n in range(100)]
+    out = io.BytesIO()
+    options = {"write_batch_size": 17, "data_page_size": 60, "write_page_checksum": True, "write_page_index": True}
+    pq.write_table(pa.table({"l": lists}), out, compression="none", **options)
+    data = out.getvalue()
+    pages = data_pages(data, 0, "l.list.element")
+    assert any(page.num_values == 0 for page in pages), "no page is empty"
+    frame, lost = read_skipping_damage(damage_body(data, pages[0]))
+    (rows,) = [item.rows for item in lost]
+    assert rows[0] == 0
+    assert [[v if v == v else None for v in values] for values in frame["l"]] == lists[rows[1] :]
+
+
 @pytest.mark.parametrize("leaf", ["few", "kind", "map.key_value.key"])
 @pytest.mark.parametrize("damage", [damage_body, damage_header])
 def test_damaged_dictionary_loses_the_chunk(leaf: str, damage) -> None:

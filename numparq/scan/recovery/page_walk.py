@@ -227,13 +227,13 @@ def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages,
     def read_page(position: int, _: int) -> PageEvent:
         if position not in ends:
             return PageEvent(position)  # a gap
-        found: np.ndarray | ParquetError = catch_damage(_scan_page, walked.raw, chunk, position, ends[position])
-        if position in rows and not isinstance(found, ParquetError):
-            defect = _page_defect(found, ends[position], rows[position], repeated)
-            found = found if defect is None else defect
-        if isinstance(found, ParquetError):
-            return PageEvent(position, error=found)
-        return PageEvent(position, found, ends[position])
+        page: np.ndarray | ParquetError = catch_damage(_scan_page, walked.raw, chunk, position, ends[position])
+        if position in rows and not isinstance(page, ParquetError):
+            defect = _page_defect(page, ends[position], rows[position], repeated)
+            page = page if defect is None else defect
+        if isinstance(page, ParquetError):
+            return PageEvent(position, error=page)
+        return PageEvent(position, page, ends[position])
 
     selected = (0, located.num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
     pages, spans, number = [_NO_PAGES], [], 0
@@ -244,14 +244,18 @@ def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages,
         if event.start not in rows:
             continue
         first, stop = rows[event.start]
-        if first < selected[1] and stop > selected[0] and event.error is not None:
+        if event.error is not None:
             walked.lost.append(LostRows(first, stop, event.error))
         elif first < selected[1] and stop > selected[0]:
             event.page[0, P_ROW], event.page[0, P_IN_CHUNK] = first, number + len(walked.dictionary)
             pages.append(event.page)
             spans.append((first, stop))
         number += 1
-    walked.pages, walked.row_ranges = np.concatenate(pages), np.array(spans, np.int64).reshape(-1, 2)
+    found, row_ranges = np.concatenate(pages), np.array(spans, np.int64).reshape(-1, 2)
+    # pyarrow 26 may write an empty page of a list before the last page, at the same row.
+    rowless = np.array(offsets)[np.diff(firsts, append=located.num_rows) == 0]
+    has_rows = (found[:, P_NUM_VALUES] > 0) | ~np.isin(found[:, P_HEADER], rowless)
+    walked.pages, walked.row_ranges = found[has_rows], row_ranges[has_rows]
 
 
 def _scan_page(raw: np.ndarray, chunk: np.ndarray, position: int, end: int) -> np.ndarray:

@@ -231,6 +231,7 @@ class _PageBisection:
             bad_dictionary = found if isinstance(found, ParquetError) else None
         if bad_dictionary is not None:
             self._dictionary = self._dictionary[:0]
+            self._found.lost.append(LostRows(0, 0, bad_dictionary))  # names the damage if no selected page has indices
             indices = (table[:, P_ENCODING] == PLAIN_DICTIONARY) | (table[:, P_ENCODING] == RLE_DICTIONARY)
             self._errors.update((page, bad_dictionary) for page in np.flatnonzero(indices).tolist())
         sums = self._task.context.verify_crc and bool((table[:, P_CRC] >= 0).any())
