@@ -39,11 +39,6 @@ class BinaryArray:
         marks = 0 if self.validity is None else self.validity.nbytes
         return self.offsets.nbytes + int(self.offsets[-1] - self.offsets[0]) + marks
 
-    @property
-    def null_count(self) -> int:
-        """Number of nulls."""
-        return 0 if self.validity is None else len(self) - int(np.count_nonzero(self.validity[: len(self)]))
-
 
 @dataclass(slots=True)
 class DictionaryArray:

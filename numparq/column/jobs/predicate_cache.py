@@ -163,11 +163,9 @@ class CachedSink(PageSink):
         array = cached.array
         if isinstance(array, DictionaryArray):
             strings = array.dictionary
-            chunk[C_NULL_COUNT] = int(np.count_nonzero(array.codes < 0))
             self.arrays.append(array if self.target.storage == "dictionary" else dictionary_decode(array))
         else:
             strings = array
-            chunk[C_NULL_COUNT] = array.null_count
             self.arrays.append(array)
         if self.target.utf8:
             try:
