@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import numparq
+from support.spark.settings import SETTINGS
 from support.spark.source_table import ROWS
 
 
@@ -24,16 +25,11 @@ def spark():
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
-        "spark.driver.memory": "1g",
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.session.timeZone": "UTC",
+        **SETTINGS,
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.timeType.enabled": "true",
-        "spark.log.level": "OFF",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
-        "spark.ui.showConsoleProgress": "false",
+        "spark.python.daemon.module": "numparq.spark.daemon",
     }
     builder = SparkSession.builder.master("local[2,3]")
     for name, value in settings.items():

@@ -16,6 +16,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parent))
 from kill_processes import Killer, executor, worker
+from settings import SETTINGS
 
 import numparq
 from numparq import col
@@ -100,7 +101,7 @@ def same_rows_as_spark(spark: Any, folder: Path) -> None:
     path = table(folder)
     native = spark.read.parquet(path)
     tables_equal(numparq.spark.read(spark, path), native)
-    tables_equal(spark.read.format("numparq").option("splitBytes", "20000").load(path), native)
+    tables_equal(spark.read.format("numparq").option("splitBytes", "100000").load(path), native)
     tables_equal(
         numparq.spark.read(spark, path, columns=["id", "text"], filters=col("key").between(10, 30)),
         native.where("key between 10 and 30").select("id", "text"),
@@ -246,15 +247,9 @@ def main(master: str, folder: Path) -> None:
     from pyspark.sql import SparkSession
 
     settings = {
-        "spark.driver.memory": "1g",
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.session.timeZone": "UTC",
+        **SETTINGS,
         "spark.executor.memory": "768m",
         "spark.sql.shuffle.partitions": "2",
-        "spark.log.level": "OFF",
-        "spark.ui.showConsoleProgress": "false",
         "spark.executor.cores": "1",
         "spark.local.dir": str(folder / "local"),
     }

@@ -1,0 +1,16 @@
+"""Settings of Spark sessions in tests: on this machine alone, quiet, and quick with little data."""
+
+from __future__ import annotations
+
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "OFF",
+    "spark.ui.showConsoleProgress": "false",
+    # To compile a query takes longer than to interpret it for some hundred rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
