@@ -305,6 +305,10 @@ def test_empty_page_of_a_list_loses_no_row() -> None:
     (rows,) = [item.rows for item in lost]
     assert rows[0] == 0
     assert [[v if v == v else None for v in values] for values in frame["l"]] == lists[rows[1] :]
+    (empty,) = [page for page in pages if page.num_values == 0]
+    frame, lost = read_skipping_damage(damage_body(data, empty))
+    assert lost == []
+    assert [[v if v == v else None for v in values] for values in frame["l"]] == lists
 
 
 @pytest.mark.parametrize("leaf", ["few", "kind", "map.key_value.key"])

@@ -219,21 +219,17 @@ def _rows_of(raw: np.ndarray, page: np.ndarray) -> int:
 def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages, start: int, repeated: bool) -> None:
     """Read the page at each location of the offset index, which count from `start` on, and the dictionary page."""
     offsets, sizes, firsts = (located.locations - [start, 0, 0]).T.tolist()
-    # A page of a flat leaf ends where the next begins, so an empty one has no rows.
-    stops = located.row_stops.tolist() if repeated else [*firsts[1:], located.num_rows]
-    rows = dict(zip(offsets, zip(firsts, stops, strict=True), strict=True))
+    nexts = [*firsts[1:], located.num_rows]
+    # A row may begin on one page of a list and continue on the next, which then has the same first row.
+    stops = located.row_stops.tolist() if repeated else nexts
+    rows = dict(zip(offsets, zip(firsts, stops, nexts, strict=True), strict=True))
     ends = {0: offsets[0]} | {offset: offset + size for offset, size in zip(offsets, sizes, strict=True)}
 
     def read_page(position: int, _: int) -> PageEvent:
         if position not in ends:
             return PageEvent(position)  # a gap
-        page: np.ndarray | ParquetError = catch_damage(_scan_page, walked.raw, chunk, position, ends[position])
-        if position in rows and not isinstance(page, ParquetError):
-            defect = _page_defect(page, ends[position], rows[position], repeated)
-            page = page if defect is None else defect
-        if isinstance(page, ParquetError):
-            return PageEvent(position, error=page)
-        return PageEvent(position, page, ends[position])
+        span = rows[position][:2] if position in rows else None
+        return _read_located(walked.raw, chunk, (position, ends[position]), span, repeated)
 
     selected = (0, located.num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
     pages, spans, number = [_NO_PAGES], [], 0
@@ -243,19 +239,30 @@ def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages,
             _split_dictionary(walked, _NO_PAGES if event.page is None else event.page)
         if event.start not in rows:
             continue
-        first, stop = rows[event.start]
+        first, stop, following = rows[event.start]
+        if event.page is not None and event.page[0, P_NUM_VALUES] == 0:  # pyarrow 26 writes such pages of lists
+            stop = following
         if event.error is not None:
             walked.lost.append(LostRows(first, stop, event.error))
-        elif first < selected[1] and stop > selected[0]:
+        elif first < selected[1] and max(stop, first + 1) > selected[0]:
             event.page[0, P_ROW], event.page[0, P_IN_CHUNK] = first, number + len(walked.dictionary)
             pages.append(event.page)
             spans.append((first, stop))
         number += 1
-    found, row_ranges = np.concatenate(pages), np.array(spans, np.int64).reshape(-1, 2)
-    # pyarrow 26 may write an empty page of a list before the last page, at the same row.
-    rowless = np.array(offsets)[np.diff(firsts, append=located.num_rows) == 0]
-    has_rows = (found[:, P_NUM_VALUES] > 0) | ~np.isin(found[:, P_HEADER], rowless)
-    walked.pages, walked.row_ranges = found[has_rows], row_ranges[has_rows]
+    walked.pages, walked.row_ranges = np.concatenate(pages), np.array(spans, np.int64).reshape(-1, 2)
+
+
+def _read_located(
+    raw: np.ndarray, chunk: np.ndarray, place: tuple[int, int], rows: tuple[int, int] | None, repeated: bool
+) -> PageEvent:
+    """Read the page between two positions: a data page with some rows, or the dictionary page (None)."""
+    found: np.ndarray | ParquetError = catch_damage(_scan_page, raw, chunk, *place)
+    if rows is not None and not isinstance(found, ParquetError):
+        defect = _page_defect(found, place[1], rows, repeated)
+        found = found if defect is None else defect
+    if isinstance(found, ParquetError):
+        return PageEvent(place[0], error=found)
+    return PageEvent(place[0], found, place[1])
 
 
 def _scan_page(raw: np.ndarray, chunk: np.ndarray, position: int, end: int) -> np.ndarray:
