@@ -112,3 +112,14 @@ def test_empty_page_in_a_damaged_chunk_loses_no_row():
     found = numparq.read_parquet(with_footer(data + index, footer), on_error="skip")
     assert found["a"].tolist() == [0, 1, 2, 3, 4, 5]
     assert [lost.rows for lost in found.attrs["numparq.lost"]] == [(6, 9)]
+
+
+def test_page_without_a_checksum_among_damaged_ones_is_lost():
+    """A flipped bit may have removed the checksum's field from its header."""
+    pages = [data_page(3, encode_plain(INT32, range(first, first + 3))) for first in (0, 3, 6)]
+    pages = [page if number == 1 else page.with_crc() for number, page in enumerate(pages)]
+    pages[0].body = pages[0].body[::-1]
+    data, footer = build_file([9], [FileColumn("a", INT32, [pages])]).laid_out()
+    found = numparq.read_parquet(with_footer(data, footer), on_error="skip")
+    assert found["a"].tolist() == [6, 7, 8]
+    assert [lost.rows for lost in found.attrs["numparq.lost"]] == [(0, 3), (3, 6)]
