@@ -251,6 +251,18 @@ def test_damage_in_unselected_pages_is_ignored(damage):
                 read_parquet(bad)
 
 
+def test_damage_between_selected_pages_without_an_offset_index_is_ignored():
+    """The page ends where the second range of rows begins."""
+    table = pa.table({"a": np.arange(400)})
+    options = {"use_dictionary": False, "data_page_size": 8, "write_batch_size": 100, "row_group_size": 400}
+    sound = write_by_pyarrow(table, **options, write_page_index=False, write_page_checksum=True)
+    rows = [*range(100, 150), *range(300, 400)]
+    bad = damage_body(sound, pages_of(sound, 0, "a")[2])
+    assert read_rows(bad, {0: np.array(rows)})["a"].tolist() == rows
+    with pytest.raises(InvalidFileError):
+        read_rows(bad, {0: np.array([*rows, 299])})
+
+
 @pytest.mark.parametrize("dictionary", [False, True])
 def test_selected_invalid_utf8_is_an_error(dictionary):
     """Located pages and whole chunks, masks and indices behave alike."""

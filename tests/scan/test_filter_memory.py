@@ -93,3 +93,17 @@ def test_predicate_caches_of_many_row_groups_share_the_limit(monkeypatch):
     found = numparq.read_parquet(buffer.getvalue(), filters=filters, memory_limit=limit, threads=1)
     pd.testing.assert_frame_equal(found, table.to_pandas().query("a > 5 or b < 3").reset_index(drop=True))
     assert 0 < sum(cached[0]) < limit // 3
+
+
+def test_row_groups_that_cache_different_columns():
+    """All rows match; of each row group, the column that is too large for the limit is decoded again."""
+    short = [f"{row % 10}" for row in range(20_000)]
+    long = [text + "x" * 300 for text in short]
+    table = pa.table({"a": long + short, "b": short + long})
+    buffer = io.BytesIO()
+    options = {"use_dictionary": False, "write_statistics": False, "compression": "none", "data_page_size": 100_000}
+    pq.write_table(table, buffer, row_group_size=len(short), **options)
+    filters = (col("a") != "q") & (col("b") != "z")
+    found = numparq.read_parquet(buffer.getvalue(), filters=filters, memory_limit=35 << 20, threads=1)
+    assert found["a"].tolist() == long + short
+    assert found["b"].tolist() == short + long
