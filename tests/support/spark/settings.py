@@ -10,7 +10,6 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "OFF",
     "spark.ui.showConsoleProgress": "false",
-    # To compile a query takes longer than to interpret it for some hundred rows.
+    # To compile a whole stage takes longer than to run it in parts for some hundred rows.
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
