@@ -37,7 +37,7 @@ def test_some_fuzz_cases(target, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_many_fuzz_cases(target, tmp_path):
-    run_target(target, tmp_path, 2, 2500)
+    run_target(target, tmp_path, 2, 4000)
 
 
 # --- detection of faults ----------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def test_all_flipped_headers(name, version):
     column = COLUMNS[name]
     for encoding, compression, page_index in product(column.encodings, ("none", "snappy"), (False, True)):
         data = written_file(column, version, encoding, compression, page_index)
-        check_flips(column, data, READS, 1, 8)
+        check_flips(column, data, READS, 1, 15)
         if not page_index and compression == "none":
             check_flips(column, data, {"all": read}, 0, -1)
 

@@ -21,7 +21,7 @@ from support.filters.reads import filtered_frame
 
 FUZZ = int(os.environ.get("NUMPARQ_FUZZ", "1"))  # factor for the number of cases of the slow tests
 OWN = ("numparq", "pyarrow")
-QUICK, MANY = 15, 100
+QUICK, MANY = 15, 150
 
 
 @pytest.mark.quick_cases(1)

@@ -244,7 +244,7 @@ def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages,
             stop = following
         if event.error is not None:
             walked.lost.append(LostRows(first, stop, event.error))
-        elif first < selected[1] and max(stop, first + 1) > selected[0]:
+        elif first < selected[1] and max(stop, first + 1) > selected[0]:  # an empty page may be damaged, too
             event.page[0, P_ROW], event.page[0, P_IN_CHUNK] = first, number + len(walked.dictionary)
             pages.append(event.page)
             spans.append((first, stop))

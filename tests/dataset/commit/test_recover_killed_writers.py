@@ -76,7 +76,7 @@ def is_clean(folder: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_killed_appends_lose_no_committed_write(tmp_path, times):
     rng = random.Random(times)
     committed: set[int] = set()
@@ -101,7 +101,7 @@ def _has_files(folder: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [2, 20])
+@pytest.mark.parametrize("times", [2, 40])
 def test_killed_replacements_leave_one_whole_write(tmp_path, times):
     rng = random.Random(times)
     process = start(REPLACE, tmp_path, 0)

@@ -101,7 +101,7 @@ def same_rows_as_spark(spark: Any, folder: Path) -> None:
     path = table(folder)
     native = spark.read.parquet(path)
     tables_equal(numparq.spark.read(spark, path), native)
-    tables_equal(spark.read.format("numparq").option("splitBytes", "100000").load(path), native)
+    tables_equal(spark.read.format("numparq").option("splitBytes", "20000").load(path), native)
     tables_equal(
         numparq.spark.read(spark, path, columns=["id", "text"], filters=col("key").between(10, 30)),
         native.where("key between 10 and 30").select("id", "text"),
