@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.column.buffers import DecodedColumn
 from numparq.column.jobs.schedule import decode_columns
-from numparq.column.nested.levels import NestedLeaf
+from numparq.column.nested.levels import LeafRows, NestedLeaf
 from numparq.column.read import row_selection
 from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.context import ReadContext
@@ -264,11 +264,11 @@ class FileReader:
 
     def _add_file_to_levels(self, column: DecodedColumn) -> None:
         """Add to the arrays of a nested leaf the file that they are of, for errors."""
-        for array in column.arrays:
-            if isinstance(array, NestedLeaf) and self.joined is not None:
-                self.joined.locate_piece(array)
-            elif isinstance(array, NestedLeaf):
-                array.file = self.file.source.name
+        for leaf in _decoded_leaves(column):
+            if self.joined is not None:
+                self.joined.locate_piece(leaf)
+            else:
+                leaf.file = self.file.source.name
 
     def _prefetched_rounds(self, prefetcher: ScanPrefetcher, slices: RowSlices) -> Callable[[], Iterable[RowSlices]]:
         """Return an iterator factory of the rows decoded together: one selection after the other, as it is fetched."""
@@ -306,8 +306,15 @@ def _rebase(leaf: Leaf, column: DecodedColumn, output_type: OutputType, rows: sl
     assert leaf.rebase is not None
     if leaf.physical == INT96 and output_type.conversion not in _UNITS:  # beyond all units: bytes
         return
-    for values in [part.values for part in column.arrays] if column.values is None else [column.values[rows]]:
+    flat = [] if column.values is None else [column.values[rows]]
+    for values in [*flat, *(part.values for part in _decoded_leaves(column))]:
         leaf.rebase.apply(values, _UNITS.get(output_type.conversion, ""))
+
+
+def _decoded_leaves(column: DecodedColumn) -> list[NestedLeaf]:
+    """Return the levels and values of a nested leaf that were decoded."""
+    pieces: list[LeafRows] = column.arrays
+    return [leaf for piece in pieces for leaf in piece.decoded]
 
 
 def _add_filter_leaves(leaves: Sequence[Leaf], filter_leaves: Sequence[Leaf]) -> Sequence[Leaf]:

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -251,13 +252,5 @@ def decoded_bytes(layout: BlockLayout, buffers: Sequence[DecodedColumn]) -> int:
     columns = zip(layout.values, layout.block_of, strict=True)
     arrays += [values for values, block in columns if values is not None and block is None]
     total = sum(array.nbytes for array in arrays)
-    return total + sum(_piece_bytes(piece) for buffer in buffers for piece in buffer.arrays)
-
-
-def _piece_bytes(piece: BinaryArray | DictionaryArray | NestedLeaf) -> int:
-    """Return the bytes of a BinaryArray, DictionaryArray or NestedLeaf that were written to."""
-    if isinstance(piece, BinaryArray | DictionaryArray):
-        return piece.num_bytes
-    levels = sum(array.nbytes for array in (piece.definition, piece.repetition) if array is not None)
-    values = piece.values
-    return levels + (int(values.nbytes) if isinstance(values, np.ndarray) else sum(map(_piece_bytes, values)))
+    pieces: Iterable[BinaryArray | DictionaryArray | NestedLeaf] = chain.from_iterable(one.arrays for one in buffers)
+    return total + sum(piece.num_bytes for piece in pieces)

@@ -15,6 +15,7 @@ from numparq.format.physical_type import INT96
 from numparq.format.schema_node import OPTIONAL, SchemaNode
 from numparq.tools.salvage import salvage
 from support.compare import assert_frames_equal
+from support.files.page_damage import damage_body, data_pages
 from support.oracles.legacy_calendar import rebase_day, rebase_second
 
 VERSION, ZONE = "org.apache.spark.version", "org.apache.spark.timeZone"
@@ -353,6 +354,50 @@ def test_salvage_writes_values_as_read(files, tmp_path):
     got, wanted = numparq.read_parquet(tmp_path / "out"), numparq.read_parquet(plain).drop(range(32, 36))
     assert got["date"].tolist() == wanted["date"].tolist()
     assert got["us"].dropna().tolist() == wanted["us"].dropna().tolist()
+
+
+LEAVES = ["date", "us", "int96", "dates.list.element", "struct.at", "struct.day"]
+SKIPPING = {
+    "read": lambda path, **options: numparq.read_parquet(path, **options),
+    "batches": lambda path, **options: pd.concat(numparq.ParquetFile(path).iter_batches(batch_rows=9, **options)),
+    "filtered": lambda path, **options: numparq.read_parquet(path, filters=[("key", ">", 2)], **options),
+    "dates": lambda path, **options: numparq.read_parquet(
+        path, filters=numparq.col("dates").contains(rebased_days()[40]), **options
+    ),
+    "of many files": lambda path, **options: numparq.read_parquet([path, path], **options),
+}
+
+
+def rebased_days():
+    return [datetime.date.fromordinal(EPOCH + rebase_day(int(day))) for day in stored_numbers(64)[0]]
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("way", SKIPPING)
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_intact_rows_beside_damage_are_rebased(tmp_path, leaf, way, index):
+    """Two pages of the second row group are lost, and values before and behind them are in parts of their own."""
+    legacy, plain = pair(**LAYOUT, write_page_index=index)
+    pages = data_pages(legacy, 1, leaf)
+    (tmp_path / "damaged").write_bytes(damage_body(damage_body(legacy, pages[0]), pages[2]))
+    (tmp_path / "plain").write_bytes(plain)
+    got = SKIPPING[way](tmp_path / "damaged", on_error="skip", include=["row_number"])
+    wanted = SKIPPING[way](tmp_path / "plain", include=["row_number"])
+    is_whole = leaf.startswith("dates") and not index  # rows of lists behind damage are not known
+    lost = [*range(16, 32)] if is_whole else [*range(16, 20), *range(24, 28)]
+    wanted = wanted[~wanted["row_number"].isin(lost)]
+    got.attrs = {}
+    assert_frames_equal(got.reset_index(drop=True), wanted.reset_index(drop=True))
+
+
+def test_salvage_rebases_nested_values_beside_damage(tmp_path):
+    legacy, plain = pair(**LAYOUT)
+    damaged = damage_body(legacy, data_pages(legacy, 1, "struct.day")[1])
+    (tmp_path / "damaged").write_bytes(damaged)
+    saved = salvage(tmp_path / "damaged", tmp_path / "out")
+    assert saved.num_rows == 60
+    got, wanted = numparq.read_parquet(tmp_path / "out"), numparq.read_parquet(plain).drop(range(20, 24))
+    assert_frames_equal(got, wanted.reset_index(drop=True))
 
 
 def test_metadata_files_do_not_describe_legacy_files(files, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,9 +18,36 @@ from numparq.kernels import nested_decode_kernels
 from numparq.kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
 from numparq.kernels.decode.levels import STATE_LEVELS, STATE_QUIRKS, STATE_ROWS, STATE_VALUES
 from numparq.kernels.tables import SLACK
+from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import OutputType
 
 _NO_BYTES = np.empty(0, np.uint8)
+
+
+class LeafRows(Protocol):
+    """Rows of a chunk of a nested leaf as a read decodes them: all (`NestedLeaf`), or only the intact ones.
+
+    Reads of damaged files decode some rows in parts, so whatever handles rows before lost ones are dropped takes this.
+    """
+
+    @property
+    def row_group(self) -> int:
+        """Ordinal of their row group."""
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows, lost ones included."""
+
+    @property
+    def intact(self) -> RowRanges:
+        """Rows that were decoded."""
+
+    @property
+    def decoded(self) -> Sequence[NestedLeaf]:
+        """Levels and values that were decoded, in order."""
+
+    def take(self, rows: RowRanges, leaf: Leaf, target: OutputType) -> NestedLeaf:
+        """Take row ranges, all of them intact."""
 
 
 @dataclass(slots=True)
@@ -50,6 +77,27 @@ class NestedLeaf:
     def num_rows(self) -> int:
         """Number of rows."""
         return self.num_entries if self.repetition is None else int(np.count_nonzero(self.repetition == 0))
+
+    @property
+    def intact(self) -> RowRanges:
+        """All rows."""
+        return RowRanges.all(self.num_rows)
+
+    @property
+    def decoded(self) -> Sequence[NestedLeaf]:
+        """The leaf itself."""
+        return (self,)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of levels and values that were written to."""
+        levels = sum(array.nbytes for array in (self.definition, self.repetition) if array is not None)
+        values = self.values
+        return levels + (values.nbytes if isinstance(values, np.ndarray) else sum(part.num_bytes for part in values))
+
+    def take(self, rows: RowRanges, leaf: Leaf, target: OutputType) -> NestedLeaf:
+        """Take row ranges; all of them are the leaf itself."""
+        return self if rows.count == self.num_rows else take_leaf_rows(self, leaf, rows.bounds)
 
 
 class LevelDecoder:
@@ -172,7 +220,7 @@ def take_leaf_rows(piece: NestedLeaf, leaf: Leaf, rows: np.ndarray) -> NestedLea
     taking = ValueRanges.from_ranges(entries)
     definition = None if piece.definition is None else take_array(piece.definition, taking)
     repetition = None if piece.repetition is None else take_array(piece.repetition, taking)
-    return NestedLeaf(definition, repetition, count, _take_values(piece.values, values), piece.row_group)
+    return NestedLeaf(definition, repetition, count, _take_values(piece.values, values), piece.row_group, piece.file)
 
 
 def _take_values(values: Any, ranges: np.ndarray) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray
-from numparq.column.nested.levels import NestedLeaf, concat_leaves, take_leaf_rows
+from numparq.column.nested.levels import LeafRows, NestedLeaf, concat_leaves, take_leaf_rows
 from numparq.column.read.take import ValueRanges, take_array, take_binary
 from numparq.format.schema import Leaf
 from numparq.plan.row_ranges import RowRanges
@@ -31,10 +31,7 @@ class LostPiece:
 
 @dataclass(frozen=True)
 class PartialLeaf:
-    """Intact rows of a chunk of a nested leaf: first row, end (exclusive) and levels and values of each part.
-
-    Rows count from the first row read; a part may have further rows, before or after the rows read.
-    """
+    """Intact rows of a chunk of a nested leaf (`LeafRows`): first row, end (exclusive) and levels of each part."""
 
     parts: Sequence[tuple[int, int, NestedLeaf]]
     num_rows: int
@@ -43,8 +40,12 @@ class PartialLeaf:
     @property
     def intact(self) -> RowRanges:
         """Rows that were decoded."""
-        parts = RowRanges([(max(start, 0), max(stop, 0)) for start, stop, _ in self.parts])
-        return parts.clip(0, self.num_rows)
+        return RowRanges([(start, stop) for start, stop, _ in self.parts])
+
+    @property
+    def decoded(self) -> Sequence[NestedLeaf]:
+        """The parts."""
+        return [part for _, _, part in self.parts]
 
     def take(self, rows: RowRanges, leaf: Leaf, target: OutputType) -> NestedLeaf:
         """Take row ranges, all of them intact."""
@@ -53,10 +54,14 @@ class PartialLeaf:
             for start, stop, part in self.parts
             if (wanted := rows.clip(start, stop))
         ]
-        return replace(concat_leaves(taken, leaf, target), row_group=self.row_group)
+        file = taken[0].file if taken else None
+        return replace(concat_leaves(taken, leaf, target), row_group=self.row_group, file=file)
 
 
-def slice_piece(piece: Any, first: int, stop: int) -> Any:
+FlatPiece = BinaryArray | DictionaryArray | LostPiece
+
+
+def slice_piece(piece: BinaryArray | DictionaryArray, first: int, stop: int) -> FlatPiece:
     """Return some rows of a piece, which share its memory."""
     if isinstance(piece, DictionaryArray):
         return DictionaryArray(piece.codes[first:stop], piece.dictionary)
@@ -64,24 +69,27 @@ def slice_piece(piece: Any, first: int, stop: int) -> Any:
     return BinaryArray(piece.offsets[first : stop + 1], piece.data, validity)
 
 
-def _take_pieces(pieces: Sequence[Any], kept: RowRanges, leaf: Leaf, target: OutputType) -> list[Any]:
-    """Return the rows `kept` of the pieces of a column, which follow each other."""
-    found: list[Any] = []
-    first = 0
-    for piece in pieces:
-        stop = first + _num_rows(piece)
+def _take_leaves(pieces: Sequence[LeafRows], kept: RowRanges, leaf: Leaf, target: OutputType) -> list[NestedLeaf]:
+    """Return the rows `kept` of the pieces of a nested leaf, which follow each other."""
+    edges = [0, *accumulate(piece.num_rows for piece in pieces)]
+    return [
+        piece.take(kept.clip(first, stop).shift(-first), leaf, target)
+        for piece, (first, stop) in zip(pieces, pairwise(edges), strict=True)
+    ]
+
+
+def _take_pieces(pieces: Sequence[FlatPiece], kept: RowRanges) -> list[FlatPiece]:
+    """Return the rows `kept` of the pieces of a flat column, which follow each other; no lost row is kept."""
+    edges = [0, *accumulate(map(len, pieces))]
+    found: list[FlatPiece] = []
+    for piece, (first, stop) in zip(pieces, pairwise(edges), strict=True):
         rows = kept.clip(first, stop).shift(-first)
-        whole = rows.count == stop - first
-        if isinstance(piece, PartialLeaf):
-            found.append(piece.take(rows, leaf, target))
-        elif isinstance(piece, NestedLeaf):
-            found.append(piece if whole else take_leaf_rows(piece, leaf, rows.bounds))
-        elif isinstance(piece, DictionaryArray):  # kept even without rows: its dictionary has the categories
-            codes = piece.codes if whole else take_array(piece.codes, ValueRanges.from_ranges(rows.bounds))
+        taking = ValueRanges.from_ranges(rows.bounds)
+        if isinstance(piece, DictionaryArray):  # kept even without rows: its dictionary has the categories
+            codes = piece.codes if rows.count == len(piece) else take_array(piece.codes, taking)
             found.append(DictionaryArray(codes, piece.dictionary))
-        elif rows:
-            found.append(piece if whole else take_binary(piece, ValueRanges.from_ranges(rows.bounds)))
-        first = stop
+        elif isinstance(piece, BinaryArray) and rows:
+            found.append(piece if rows.count == len(piece) else take_binary(piece, taking))
     return found
 
 
@@ -91,36 +99,24 @@ def take_intact(column: DecodedColumn, kept: RowRanges, leaf: Leaf, target: Outp
         None if array is None else _copy_rows(array, kept, allocate_array((kept.count,), array.dtype))
         for array in (column.values, column.validity)
     )
-    pieces = _take_pieces(column.arrays, kept, leaf, target)
+    pieces = _take_leaves(column.arrays, kept, leaf, target) if leaf.is_nested else _take_pieces(column.arrays, kept)
     return replace(column, values=values, validity=validity, arrays=pieces)
 
 
 def intact_parts(
-    pieces: Sequence[NestedLeaf | PartialLeaf], leaves: Sequence[Leaf], targets: Sequence[OutputType]
+    pieces: Sequence[LeafRows], leaves: Sequence[Leaf], targets: Sequence[OutputType]
 ) -> tuple[list[tuple[int, int, list[NestedLeaf]]], int]:
     """Return first row, end (exclusive) and leaves of each run of rows that is intact in all leaves; and all rows."""
-    num_rows = _num_rows(pieces[0])
+    num_rows = pieces[0].num_rows
     intact = RowRanges.all(num_rows)
     for piece in pieces:
-        if isinstance(piece, PartialLeaf):
-            intact -= RowRanges.all(num_rows) - piece.intact
+        intact &= piece.intact
     parts = []
     for start, stop in intact:
         rows = RowRanges([(start, stop)])
-        some = [
-            piece.take(rows, leaf, target)
-            if isinstance(piece, PartialLeaf)
-            else take_leaf_rows(piece, leaf, rows.bounds)
-            for piece, leaf, target in zip(pieces, leaves, targets, strict=True)
-        ]
+        some = [piece.take(rows, leaf, target) for piece, leaf, target in zip(pieces, leaves, targets, strict=True)]
         parts.append((start, stop, some))
     return parts, num_rows
-
-
-def _num_rows(piece: Any) -> int:
-    if isinstance(piece, PartialLeaf):
-        return piece.num_rows
-    return piece.num_rows if isinstance(piece, NestedLeaf) else len(piece)
 
 
 def drop_lost_rows(

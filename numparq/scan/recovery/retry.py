@@ -13,6 +13,7 @@ from numparq.column.jobs.fixed_sink import FixedSink
 from numparq.column.jobs.nested_sink import NestedSink
 from numparq.column.jobs.schedule import TaskScheduler
 from numparq.column.jobs.task import DecodeTask
+from numparq.column.nested.levels import LeafRows, NestedLeaf
 from numparq.column.read.context import ReadContext
 from numparq.column.read.page_sources import InMemoryPages
 from numparq.column.read.pages import PageFailure, Pages
@@ -128,10 +129,7 @@ def _arrays_with_placeholders(task: DecodeTask, decoded: IntactPages, first: int
     """Return the rows `first` to `stop` (exclusive) of a chunk: arrays of decoded rows, placeholders for lost ones."""
     sink = task.sink
     if isinstance(sink, NestedSink):
-        parts = [(begin - first, end - first, done.sink.arrays[0]) for begin, end, done in decoded.tasks]
-        partial_leaf = PartialLeaf(parts, stop - first, task.row_groups[0])
-        rows = RowRanges.all(stop - first)
-        return [partial_leaf if rows - partial_leaf.intact else partial_leaf.take(rows, sink.leaf, sink.target)]
+        return [_leaf_with_losses(sink, decoded, first, stop)]
     if isinstance(sink, FixedSink):
         return []
     arrays: list[Any] = []
@@ -149,6 +147,20 @@ def _arrays_with_placeholders(task: DecodeTask, decoded: IntactPages, first: int
     if stop > position:
         arrays.append(LostPiece(stop - position))
     return arrays
+
+
+def _leaf_with_losses(sink: NestedSink, decoded: IntactPages, first: int, stop: int) -> LeafRows:
+    """Return the rows `first` to `stop` (exclusive) of a chunk of a nested leaf, as far as they are intact."""
+    parts = []
+    for begin, end, done in decoded.tasks:
+        leaf: NestedLeaf = done.sink.arrays[0]
+        start, end = max(begin, first), min(end, stop)
+        if start < end:
+            rows = RowRanges([(start - begin, end - begin)])
+            parts.append((start - first, end - first, leaf.take(rows, sink.leaf, sink.target)))
+    rows = RowRanges.all(stop - first)
+    partial_leaf = PartialLeaf(parts, stop - first, sink.rows.row_group)
+    return partial_leaf if rows - partial_leaf.intact else partial_leaf.take(rows, sink.leaf, sink.target)
 
 
 @dataclass
