@@ -8,6 +8,10 @@ from typing import Any, NoReturn
 from .expression import ColumnName, ColumnPredicate, Expression, Operand, OtherColumn
 
 
+# Dtypes whose numbers a Series widens to Python's floats when it is iterated, so that they would print otherwise.
+_NARROW_FLOATS = ("float16", "float32", "halffloat[pyarrow]", "float[pyarrow]")
+
+
 def _compared(op: str) -> Callable[[Any, object], ColumnPredicate]:
     """Return the method of `ColumnReference` for a comparison operator."""
     return lambda column, value: comparison(column.name, op, value)
@@ -279,6 +283,10 @@ def _literal(name: ColumnName, op: str, value: object) -> object:
 def _listed(values: object, what: str) -> tuple[object, ...]:
     if isinstance(values, (str, bytes, ColumnReference, Expression)) or not isinstance(values, Iterable):
         raise TypeError(f"{what}() takes a list of values, not {values!r}")
+    if str(getattr(values, "dtype", "")) in _NARROW_FLOATS:
+        import numpy as np
+
+        values = np.asarray(values)
     listed = tuple(values)
     for value in listed:
         if isinstance(value, (ColumnReference, Expression)):

@@ -46,8 +46,16 @@ def _unscaled(value: Any, arrow_type: ArrowType) -> Number:
             value = Decimal(value)
         except ArithmeticError:
             raise LiteralError("it is not a decimal number") from None
+    elif isinstance(value, (float, np.floating)):
+        value = printed_decimal(value)
     number = exact_number(value)
     return number if isinstance(number, float) else number * 10**arrow_type.scale
+
+
+def printed_decimal(value: float | np.floating) -> Decimal:
+    """Return the decimal that a float prints as, in the fewest digits of its own precision: 1.1, also for float32."""
+    plain = isinstance(value, float)  # numpy.float64 is one
+    return Decimal(float.__repr__(value) if plain else np.format_float_scientific(value, unique=True))
 
 
 def _uuid(value: Any, arrow_type: ArrowType) -> bytes:

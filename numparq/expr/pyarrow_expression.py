@@ -59,7 +59,7 @@ def from_pyarrow(expression: pc.Expression) -> Expression:
         elif key == "nested_field_ref":
             arguments.append(_column(tuple(next(steps)[1] for _ in range(int(value)))))
         elif key == "options":
-            options = value.as_py()
+            options = _options(value)
         elif key == "literal":
             arguments.append(_Literal(value))
         else:
@@ -103,19 +103,37 @@ _Argument = ColumnReference | Expression | _Literal
 
 
 def _python_value(scalar: pa.Scalar) -> object:
-    """Return the exact Python value of a pyarrow scalar; floats are typed, so that they stay exact."""
+    """Return the exact Python value of a pyarrow scalar; floats keep their type, hence stay exact beside floats."""
     import pyarrow as pa
 
     if not scalar.is_valid:
         return None
     kind = scalar.type
     if pa.types.is_floating(kind):
-        return np.float64(scalar.as_py())
+        return _typed_float(kind)(scalar.as_py())
     if pa.types.is_time(kind) or pa.types.is_duration(kind):
         return np.timedelta64(scalar.value, kind.unit)
     if pa.types.is_timestamp(kind) and kind.tz is None:
         return np.datetime64(scalar.value, kind.unit)
     return scalar.as_py()
+
+
+def _typed_float(kind: pa.DataType) -> type[np.floating]:
+    """Return NumPy's type of a floating-point type."""
+    return np.dtype(f"f{kind.bit_width // 8}").type
+
+
+def _options(scalar: pa.StructScalar) -> dict[str, Any]:
+    """Return the options of a function; floats of a list narrower than 64 bits keep their type."""
+    import pyarrow as pa
+
+    options: dict[str, Any] = scalar.as_py()
+    if "value_set" in options:
+        kind = scalar.type.field("value_set").type.value_type
+        if pa.types.is_floating(kind) and kind.bit_width < 64:
+            typed = _typed_float(kind)
+            options["value_set"] = [None if value is None else typed(value) for value in options["value_set"]]
+    return options
 
 
 # --- calls ------------------------------------------------------------------------------------------------------------
@@ -162,7 +180,7 @@ def _is_in(column: ColumnReference, options: dict[str, Any]) -> Expression | Non
     if nulls not in (_MATCH_NULLS, _SKIP_NULLS):
         return None
     found: Expression = column.isin(values)
-    if any(isinstance(value, float) and value != value for value in values):
+    if any(isinstance(value, (float, np.floating)) and value != value for value in values):
         found = found | column.is_nan()
     if nulls == _MATCH_NULLS and None in values:
         return column.is_null() | found

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from numparq.format.legacy_calendar import Rebase
 from numparq.format.schema import Leaf
 
 from .bound import ValuePredicate
 from .expression import LiteralError
 from .key_ranges import KeyRanges, intersection, union
-from .literals import locate_literal
+from .literals import exact_number, locate_literal
 from .sort_keys import KeyDomain, float_value
 
 
@@ -45,7 +43,8 @@ def _ranges(ranges: KeyRanges, wide: KeyDomain, narrow: KeyDomain) -> KeyRanges:
 def _edge(wide: KeyDomain, narrow: KeyDomain) -> Callable[[Any], Any]:
     """Return a function from a wide key to the first narrow key whose value is not less."""
     if wide.is_float and (narrow.is_float or narrow.type.kind in ("int", "bool", "decimal")):
-        return lambda key: _cut_at(np.float64(float_value(key, wide.width)), narrow)
+        # A Fraction is exact beside decimals, where a float means the decimal that it prints as.
+        return lambda key: _cut_at(exact_number(float_value(key, wide.width)), narrow)
     if narrow.is_float and wide.type.kind in ("int", "bool", "decimal"):
         return lambda key: _cut_at(key * wide.worth, narrow)
     if wide.quantity != narrow.quantity or wide.is_float or narrow.is_float or not wide.quantity:

@@ -138,6 +138,7 @@ FLOATS = pa.array([1.0, None, NAN, 3.0, -0.0])
 ONES = pa.array([1.0, 1.0, NAN])
 TENTHS = pa.array([0.1, 0.2], pa.float32())
 PRICES = pa.array([Decimal("1.10"), Decimal("2.20"), None], pa.decimal128(5, 2))
+MORE_DIGITS = pa.array([Decimal("1.10000000000000000"), Decimal("1.10000000000000001")], pa.decimal128(20, 17))
 FAR = pa.array([dt.datetime(9999, 1, 1), dt.datetime(2024, 1, 1)], pa.timestamp("us"))
 WORDS = pa.array(["a", "b", None])
 ID = uuid.UUID(int=7)
@@ -155,7 +156,8 @@ ANSWERS: dict[str, tuple[pa.Array, tuple[str, str, Any], list[int], list[int] | 
     "in with zero": (FLOATS, ("x", "in", [0.0]), [], [4]),
     "== zero": (FLOATS, ("x", "==", 0.0), [4], [4]),
     "float32": (TENTHS, ("x", "==", 0.1), [], [0]),
-    "float of a DECIMAL": (PRICES, ("x", "==", 1.1), [0], []),
+    "float32 of a DECIMAL": (PRICES, ("x", "==", np.float32(1.1)), [], [0]),
+    "more digits than a double": (MORE_DIGITS, ("x", "==", 1.1), [0, 1], [0]),
     "INT96": (FAR, ("x", ">", pd.Timestamp("2024-06-01")), [], [0]),
     "None": (WORDS, ("x", "==", None), [], TypeError),
     "a string as a list": (WORDS, ("x", "in", "ab"), [0, 1], TypeError),

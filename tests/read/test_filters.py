@@ -221,7 +221,7 @@ def test_truncated_bounds(writer):
         ([0.1, 0.5], pa.float32(), x == np.float64(0.1), []),
         ([0.1, 0.5], pa.float32(), x > np.float64(0.1), [0, 1]),
         ([0.1, 0.5], pa.float32(), x.isin([0.1]), [0]),
-        ([Decimal("1.1"), None, Decimal("2.0")], pa.decimal128(9, 1), x == 1.1, []),
+        ([Decimal("1.1"), None, Decimal("2.0")], pa.decimal128(9, 1), x == 1.1, [0]),
         ([Decimal("1.1"), None, Decimal("2.0")], pa.decimal128(9, 1), x == "1.10", [0]),
         ([Decimal("1.1"), None, Decimal("2.0")], pa.decimal128(30, 1), x >= 2, [2]),
         ([0, 86_400_000], pa.timestamp("ms"), x == "1970-01-02", [1]),

@@ -12,7 +12,7 @@ from numparq.expr.bind import domain_predicate
 from numparq.expr.bound import BoundPredicate, ComparisonPredicate
 from numparq.expr.evaluate import evaluate
 from numparq.expr.expression import And, ColumnPredicate, Constant, Expression, Or
-from numparq.expr.literals import locate_literal
+from numparq.expr.literals import exact_number, locate_literal
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.expr.normalize import all_of, any_of, simplify
 from numparq.expr.sort_keys import KeyDomain, key_domain
@@ -100,7 +100,7 @@ class PartitionComparison(Expression):
         key = self.keys[1 - which]
         value = self.partitions.value(self.partitions.keys[key], texts[1 - which])
         op = test.op if which == 0 else _SWAPPED[test.op]
-        literal = np.float64(value) if isinstance(value, float) else value  # typed numbers stay exact
+        literal = exact_number(value) if isinstance(value, float) else value  # columns are compared exactly
         named = ColumnPredicate(leaf.path, op, literal)
         return simplify(domain_predicate(named, leaf, domain, test.negated, f"{test!r}, {op} {value!r}"))
 

@@ -20,6 +20,8 @@ from numparq.expr.matchers.vectors import ColumnVector
 from numparq.format.logical_type import LogicalType
 from numparq.format.schema import Leaf
 
+from .literals import beside_decimals
+
 EPOCH = datetime.datetime(1970, 1, 1)
 NS = {"MILLIS": 10**6, "MICROS": 10**3, "NANOS": 1}
 
@@ -192,10 +194,7 @@ def decimal_kind(physical, plain, digits, scale, dtype="", length=None):
     unit = Fraction(1, 10**scale)
     about = leaf(physical, "DECIMAL", length, precision=digits, scale=scale)
 
-    def meaning(literal):
-        return exact_number(Decimal(literal) if isinstance(literal, str) else literal)
-
-    return LeafKind(about, stored, lambda v: v * unit, plain, near, meaning, dtype=dtype)
+    return LeafKind(about, stored, lambda v: v * unit, plain, near, beside_decimals, dtype=dtype)
 
 
 def in_nanoseconds(value):

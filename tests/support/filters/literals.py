@@ -142,14 +142,21 @@ def near_float(width: int) -> Any:
     return near
 
 
+def beside_decimals(number: Any) -> Any:
+    """Return a number or its text as it compares with decimals: a float is the decimal that it prints as."""
+    if isinstance(number, (float, np.floating)) and math.isfinite(number):
+        return exact(Decimal(str(number.item() if isinstance(number, np.float64) else number)))
+    return exact(Decimal(number) if isinstance(number, str) else number)
+
+
 def near_decimal(scale: int) -> Any:
-    """Draw numbers, Decimals and decimal text; floats are exact."""
+    """Draw numbers, Decimals and decimal text; a float means the decimal that it prints as."""
     unit = Decimal(1).scaleb(-scale)
 
     def near(rng: np.random.Generator, value: Decimal) -> Literal:
         number = value + pick(rng, 0, 0, 0, unit, -unit, unit / 2)
         said = pick(rng, number, number, str(number), float(number), int(number), pick(rng, *ODD_NUMBERS))
-        return Literal(said, exact(Decimal(said) if isinstance(said, str) else said))
+        return Literal(said, beside_decimals(said))
 
     return near
 
