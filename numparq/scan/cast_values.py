@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, binary_from_fixed_size
-from numparq.errors import SchemaError
 from numparq.to_pandas.decimals import binary_to_integers, fixed_to_int64
-from numparq.types.common_type import value_type
+from numparq.types.common_type import describe_type, value_type
 from numparq.types.output_type import OutputType
 
 LeafValues = np.ndarray | BinaryArray
 
 _INT64 = np.iinfo(np.int64)
+_ADVICE = "schema= can give the column another type"
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DIGITS = {2: 11, 4: 24, 8: 53}  # bytes of a float, and the binary digits of the integers that it holds all of
 
@@ -39,35 +40,57 @@ def _same(values: LeafValues, source: OutputType, target: OutputType) -> CastVal
 
 
 def _numbers(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    """Cast numbers to other numbers; those that would change are unfit."""
     assert isinstance(values, np.ndarray)
     assert target.dtype is not None
     have, wanted = (np.dtype("f2") if dtype == "V2" else dtype for dtype in (values.dtype, target.dtype))
-    return CastValues(cast_exact(values.view(have), wanted).view(target.dtype))
-
-
-def cast_exact(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Cast numbers to another dtype; SchemaError if one of them changes."""
-    if values.dtype == dtype:
-        return values
+    values = values.view(have)
+    if have == wanted:
+        return CastValues(values.view(target.dtype))
     with np.errstate(all="ignore"):
-        result = values.astype(dtype)
-        fits = _fits(values, result)
-    if not fits:
-        raise SchemaError(f"a value of dtype {values.dtype} cannot be cast to {dtype} without loss")
-    return result
+        result = values.astype(wanted)
+        unfit = _changed_numbers(values, result)
+    if unfit is None:
+        return CastValues(result.view(target.dtype))
+    number = "integer" if have.kind in "iu" else "number"
+    message = f"{number} {values[unfit[0]]} cannot be stored as {describe_type(target.type)} without loss; {_ADVICE}"
+    return CastValues(result.view(target.dtype), unfit, message)
 
 
-def _fits(values: np.ndarray, result: np.ndarray) -> bool:
+def _changed_numbers(values: np.ndarray, result: np.ndarray) -> np.ndarray | None:
+    """Return the positions of values that a cast changed; None if there are none."""
     if not len(values):
-        return True
+        return None
     kinds = values.dtype.kind + result.dtype.kind
-    if kinds in ("if", "uf"):
-        most = 1 << _DIGITS[result.dtype.itemsize]
-        return int(values.max()) <= most and int(values.min()) >= -most
-    if kinds in ("iu", "ui", "ii", "uu"):
+    if kinds in _BOUNDED:
+        low, high = _BOUNDED[kinds](result.dtype)
+        if int(values.min()) >= low and int(values.max()) <= high:
+            return None
+        return np.flatnonzero((values < low) | (values > high))
+    if kinds in ("fi", "fu"):
+        # Beyond an integer's range a cast is undefined; the bounds are powers of two, which floats hold.
         limits = np.iinfo(result.dtype)
-        return int(values.min()) >= limits.min and int(values.max()) <= limits.max
-    return bool(((result.astype(values.dtype) == values) | (values != values)).all())
+        same = (values >= limits.min) & (values < float(limits.max) + 1) & (np.trunc(values) == values)
+    else:
+        same = (result.astype(values.dtype) == values) | (values != values)
+    return None if same.all() else np.flatnonzero(~same)
+
+
+def _integer_limits(dtype: np.dtype) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def _float_limits(dtype: np.dtype) -> tuple[int, int]:
+    most = 1 << _DIGITS[dtype.itemsize]
+    return -most, most
+
+
+# Kinds of a cast whose result is exact between two bounds.
+_BOUNDED: dict[str, Callable[[np.dtype], tuple[int, int]]] = {
+    **dict.fromkeys(("ii", "iu", "ui", "uu"), _integer_limits),
+    **dict.fromkeys(("if", "uf"), _float_limits),
+}
 
 
 # --- dates, times, timestamps, durations -----------------------------------------------------------------------------
@@ -104,6 +127,11 @@ def _decimals(values: LeafValues, source: OutputType, target: OutputType) -> Cas
         unscaled = unscaled.astype(object)
     if len(unscaled):
         unscaled = unscaled * factor
+    return _store_unscaled(unscaled, target)
+
+
+def _store_unscaled(unscaled: np.ndarray, target: OutputType) -> CastValues:
+    """Store unscaled integers (int64 or objects) as the decimals of a type; those with too many digits are unfit."""
     if target.dtype is None:
         bounds = (int(unscaled.min()), int(unscaled.max())) if len(unscaled) else ()
         width = max((number.bit_length() // 8 + 1 for number in bounds), default=1)
@@ -150,10 +178,36 @@ def _bytes(values: LeafValues, source: OutputType, target: OutputType) -> CastVa
     return CastValues(binary_from_fixed_size(np.ascontiguousarray(values).view(np.uint8), width))
 
 
+def _floats_to_decimals(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    """Cast floats to decimals; those that are not exactly decimals of the scale are unfit."""
+    assert isinstance(values, np.ndarray)
+    numbers = values.view(np.dtype("f2") if values.dtype == "V2" else values.dtype)
+    unscaled = [_scaled(number, 10**target.type.scale) for number in numbers.tolist()]
+    outside = np.array([number is None or abs(number) >= 10**target.type.precision for number in unscaled], np.bool_)
+    integers = np.array([0 if there else number for number, there in zip(unscaled, outside, strict=True)], object)
+    made = _store_unscaled(integers, target)
+    if not outside.any():
+        return made
+    unfit = np.flatnonzero(outside)
+    message = f"number {numbers[unfit[0]]} is not exactly a {describe_type(target.type)}; {_ADVICE}"
+    return made._replace(unfit=unfit, message=message)
+
+
+def _scaled(number: float, factor: int) -> int | None:
+    """Return a float times an integer if that is an integer, else None."""
+    if not math.isfinite(number):
+        return None
+    over, under = number.as_integer_ratio()
+    result, rest = divmod(over * factor, under)
+    return None if rest else result
+
+
 _CASTS: dict[tuple[str, str], Callable[[LeafValues, OutputType, OutputType], CastValues]] = {
     ("int", "int"): _numbers,
     ("int", "float"): _numbers,
     ("float", "float"): _numbers,
+    ("float", "int"): _numbers,
+    ("float", "decimal"): _floats_to_decimals,
     ("int", "decimal"): _decimals,
     ("decimal", "decimal"): _decimals,
     ("date", "date"): _moments,

@@ -1,4 +1,8 @@
-"""The common type, the smallest Arrow type that holds all values of several; and type names for messages."""
+"""The common type, the smallest Arrow type that holds all values of several; and type names for messages.
+
+64-bit integers beside floats, or beside unsigned ones, have a common type that holds most of their values, not all.
+`holds_all_values` tells these pairs, whose values are checked as they are cast.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,10 @@ def _decimal_width(precision: int) -> int:
 
 @lru_cache(maxsize=1024)
 def common_type(types: frozenset[ArrowType]) -> ArrowType | None:
-    """Return the smallest type that holds all values of one or more types from `value_type`, or None."""
+    """Return the smallest type that holds all values of one or more types from `value_type`, or None.
+
+    For 64-bit integers with floats, and for uint64 with signed integers, it holds only some (`holds_all_values`).
+    """
     # Kinds that absorb others come first: int32 and uint32 each fit float64, but their common int64 does not.
     first, *others = sorted(types, key=lambda item: (_RANKS.get(item.kind, len(_RANKS)), repr(item)))
     found: ArrowType | None = first
@@ -74,17 +81,16 @@ def _integers(first: ArrowType, second: ArrowType) -> ArrowType | None:
     if first.signed == second.signed:
         return first if first.bit_width >= second.bit_width else second
     signed, unsigned = (first, second) if first.signed else (second, first)
-    width = max(signed.bit_width, 2 * unsigned.bit_width)
-    return ArrowType("int", width) if width <= 64 else None
+    return ArrowType("int", min(max(signed.bit_width, 2 * unsigned.bit_width), 64))
 
 
-# Bits of an integer -> bits of the smallest float that holds all of them (its significand has 11, 24 or 53 bits).
-_FLOATS_OF = {8: 16, 16: 32, 32: 64}
+# Bits of an integer -> bits of the smallest float that holds all of them (its significand has 11, 24 or 53 bits); of
+# 64 bits, as many as there are.
+_FLOATS_OF = {8: 16, 16: 32, 32: 64, 64: 64}
 
 
 def _integer_and_float(integer: ArrowType, real: ArrowType) -> ArrowType | None:
-    needed = _FLOATS_OF.get(integer.bit_width)
-    return None if needed is None else replace(real, bit_width=max(real.bit_width, needed))
+    return replace(real, bit_width=max(real.bit_width, _FLOATS_OF[integer.bit_width]))
 
 
 # (Bits of an integer, signed) -> its most decimal digits.
@@ -131,6 +137,35 @@ _RULES: dict[tuple[str, str], Callable[[ArrowType, ArrowType], ArrowType | None]
     ("fixed_size_binary", "fixed_size_binary"): lambda first, second: ArrowType("binary"),
     ("fixed_size_binary", "binary"): lambda fixed, binary: binary,
 }
+
+
+# --- casts that depend on values -------------------------------------------------------------------------------------
+
+
+def can_cast_exactly(source: ArrowType, target: ArrowType) -> bool:
+    """Whether values of a type from `value_type` can be cast to another one, all of them or those that fit it."""
+    return (
+        common_type(frozenset((source, target))) == target
+        or (source.kind, target.kind) in _IF_EXACT
+        or (source.kind == target.kind == "int" and source.bit_width <= target.bit_width)
+    )
+
+
+# Casts that a schema of the caller may ask for, though no merge does: each value must be one of the other type.
+_IF_EXACT = {("float", "int"), ("float", "decimal")}
+
+
+def holds_all_values(target: ArrowType, source: ArrowType) -> bool:
+    """Whether a type that values can be cast to holds all of the source type; else each value is checked."""
+    if (source.kind, target.kind) in _IF_EXACT:
+        return False
+    if source.kind != "int" or target.kind not in ("int", "float"):
+        return True
+    if target.kind == "float":
+        return source.bit_width < 64 and _FLOATS_OF[source.bit_width] <= target.bit_width
+    return source.bit_width + (target.signed and not source.signed) <= target.bit_width and (
+        target.signed or not source.signed
+    )
 
 
 # --- names for messages ----------------------------------------------------------------------------------------------

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import numparq
 from numparq.column.buffers import BinaryArray
 from numparq.format.arrow_type import ArrowType
-from numparq.scan.cast_values import cast_exact, cast_values
+from numparq.scan.cast_values import cast_values
 from numparq.types.output_type import OutputType
 
 
@@ -16,13 +15,44 @@ def fixed(dtype: str, kind: str, **more: int | str) -> OutputType:
     return OutputType("fixed", "", ArrowType(kind, **more), np.dtype(dtype))
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype"),
-    [(2**53 + 1, "f8"), (300, "i1"), (-1, "u8"), (2**24 + 1, "f4"), (1e300, "f4"), (2**63 - 1, "f8")],
-)
-def test_inexact_casts_raise(value: float, dtype: str) -> None:
-    with pytest.raises(numparq.SchemaError, match="without loss"):
-        cast_exact(np.array([0, value]), np.dtype(dtype))
+def number(dtype: str) -> OutputType:
+    kind = {"i": "int", "u": "int", "f": "float"}[np.dtype(dtype).kind]
+    return fixed(dtype, kind, bit_width=8 * np.dtype(dtype).itemsize, signed=dtype[0] != "u")
+
+
+INEXACT = [
+    ("i8", "f8", [2**53 + 1, 2**63 - 1, -(2**53) - 1], [2**53, -(2**53), 0]),
+    ("u8", "f8", [2**53 + 1, 2**64 - 1], [2**53]),
+    ("i8", "f4", [2**24 + 1], [2**24, -(2**24)]),
+    ("i8", "i1", [300, -129], [127, -128]),
+    ("i8", "u8", [-1], [2**63 - 1]),
+    ("u8", "i8", [2**63], [2**63 - 1]),
+    ("f8", "f4", [1e300, 0.1], [0.5, np.inf]),
+    ("f8", "i8", [0.5, np.nan, np.inf, 2.0**63, 1e300], [-(2.0**63), 2.0**53, -0.0]),
+    ("f8", "u8", [-1.0, 2.0**64, np.nan], [2.0**64 - 2048]),
+    ("f4", "i4", [2.0**31, 0.25], [-(2.0**31)]),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "unfit", "fit"), INEXACT)
+def test_numbers_that_change_are_unfit(source: str, target: str, unfit: list[float], fit: list[float]) -> None:
+    values = np.array([0, *unfit, *fit], source)
+    cast = cast_values(values, number(source), number(target))
+    assert cast.unfit is not None
+    assert cast.unfit.tolist() == list(range(1, 1 + len(unfit)))
+    assert f" {values[1]} cannot be stored as " in cast.message
+    fine = cast_values(np.array(fit, source), number(source), number(target))
+    assert fine.unfit is None
+    assert fine.values.tolist() == fit
+
+
+def test_floats_become_decimals_if_they_are_exactly_such() -> None:
+    target = OutputType("fixed", "", ArrowType("decimal", 128, precision=4, scale=2), np.dtype("i4"))
+    values = np.array([1.5, -0.25, 0.1, 99.75, 100.0, np.nan, -np.inf])
+    cast, unfit, message = cast_values(values, number("f8"), target)
+    assert unfit.tolist() == [2, 4, 5, 6]
+    assert cast[[0, 1, 3]].tolist() == [150, -25, 9975]
+    assert message.startswith("number 0.1 is not exactly a decimal(4, 2)")
 
 
 @pytest.mark.parametrize(("dtype", "value", "nat"), [("M8[ns]", np.iinfo("i8").min, True), ("i8", 0, False)])

@@ -33,7 +33,7 @@ from numparq.scan.predicate import ScanPredicate
 from numparq.typing import Filters, RuntimeFilters
 from numparq.util.bounded_cache import BoundedCache
 
-from .filter_columns import DatasetFilterColumns, FileFilterColumn
+from .filter_columns import DatasetFilterColumns, FileFilterColumn, StoredFilterColumns
 
 if TYPE_CHECKING:
     from numparq.dataset.listing.files import DataFile
@@ -71,20 +71,23 @@ class DatasetFilter:
     ) -> None:
         self._partitions = partitions
         self._columns = DatasetFilterColumns(dataset_schema, partitions)
-        self.predicate: Expression = Constant(True)
-        if filters is not None:
-            bound = bind(as_expression(filters), self._columns, self._columns)  # type: ignore[arg-type]
-            self.predicate = self._wrapped(bound)
+        self._filter = None if filters is None else as_expression(filters)
+        self.predicate = self._bound(self._columns)
         for each in check_runtime_filters(runtime_filters):
             resolve_runtime_filter_leaf(self._columns, each)
         self.keys = [partitions.keys[item.key] for item in self._columns.items if item.key >= 0]
         self.names = list(dict.fromkeys(item.resolved.path[0] for item in self._columns.items if item.key < 0))
         self._placed: dict[tuple[FileFilterColumn | None, ...], Expression] = {}
         self._decided = BoundedCache(_MOST_KEPT)
-        self._arrived: dict[RuntimeFilter, tuple[Expression, Expression]] = {}
+        self._arrived: dict[tuple[RuntimeFilter, DatasetFilterColumns | StoredFilterColumns], Expression] = {}
 
     def __repr__(self) -> str:
         return f"<DatasetFilter {self.predicate!r}>"
+
+    def _bound(self, columns: DatasetFilterColumns | StoredFilterColumns) -> Expression:
+        if self._filter is None:
+            return Constant(True)
+        return self._wrapped(bind(self._filter, columns, columns))  # type: ignore[arg-type]
 
     def _wrapped(self, bound: Expression) -> Expression:
         return wrap_partition_predicates(bound, self._columns.items, self._partitions)
@@ -107,7 +110,9 @@ class DatasetFilter:
         known = self._placed.get(places)
         if known is None:
             with error_context(file=file.source.name):
-                known = self._placed[places] = bind_to_file(self.predicate, places)
+                columns = self._columns.as_stored(places)
+                bound = self.predicate if columns is self._columns else self._bound(columns)
+                known = self._placed[places] = bind_to_file(bound, places)
         return known
 
     def bind_runtime_filters(self, file: OpenFile, runtime_filters: Any) -> list[Expression]:
@@ -115,9 +120,11 @@ class DatasetFilter:
         filters = check_runtime_filters(runtime_filters)
         for each in filters:
             resolve_runtime_filter_leaf(self._columns, each)
-        bounds = [bound for each in filters if (bound := self.bind_runtime_filter(each)) is not None]
+        places = self._columns.in_file(file)
+        columns = self._columns.as_stored(places)
+        bounds = [bound for each in filters if (bound := self.bind_runtime_filter(each, columns)) is not None]
         with error_context(file=file.source.name):
-            return [bind_to_file(bound, self._columns.in_file(file)) for bound in bounds]
+            return [bind_to_file(bound, places) for bound in bounds]
 
     def scan_predicate(self, file: OpenFile, data_file: DataFile, runtime_filters: Any = ()) -> ScanPredicate | None:
         """Build the scan predicate of a file, with runtime filters that may arrive while it is read.
@@ -136,15 +143,21 @@ class DatasetFilter:
             return ScanPredicate.from_bound(bound, late)
         return ScanPredicate.from_bound(None, late) if late else None
 
-    def bind_runtime_filter(self, runtime_filter: RuntimeFilter) -> Expression | None:
-        """Bind a runtime filter to the dataset: the same object each time, None until it arrives."""
-        bound = runtime_filter.bind(self._columns, self._columns)  # type: ignore[arg-type]
-        if bound is None:
-            return None
-        known = self._arrived.get(runtime_filter)
-        if known is None or known[0] is not bound:
-            known = self._arrived[runtime_filter] = bound, self._wrapped(bound)
-        return known[1]
+    def as_stored(self, places: Sequence[FileFilterColumn | None]) -> DatasetFilterColumns | StoredFilterColumns:
+        """Return the filter columns to bind to for a file; see `DatasetFilterColumns.as_stored`."""
+        return self._columns.as_stored(places)
+
+    def bind_runtime_filter(
+        self, runtime_filter: RuntimeFilter, columns: DatasetFilterColumns | StoredFilterColumns
+    ) -> Expression | None:
+        """Bind a runtime filter to columns from `as_stored`: the same object each time, None until it arrives."""
+        key = runtime_filter, columns
+        if key not in self._arrived:
+            bound = runtime_filter.bind(columns, columns)  # type: ignore[arg-type]
+            if bound is None:
+                return None
+            self._arrived[key] = self._wrapped(bound)
+        return self._arrived[key]
 
 
 class DatasetRuntimePredicate:
@@ -166,12 +179,13 @@ class DatasetRuntimePredicate:
         self._of = file_filter
         self._filter = runtime_filter
         self._places = places
+        self._columns = file_filter.as_stored(places)
         self._file = data_file
         self._known: tuple[Expression, Expression] | None = None
 
     def bind(self) -> Expression | None:
         """Return the filter bound to the file's leaf columns; None until it arrives."""
-        bound = self._of.bind_runtime_filter(self._filter)
+        bound = self._of.bind_runtime_filter(self._filter, self._columns)
         if bound is None:
             return None
         if self._known is None or self._known[0] is not bound:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,12 +14,14 @@ from numparq.format.arrow_type import ArrowType
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.scan.predicate import LeafArrowTypes
+from numparq.types.common_type import holds_all_values, value_type
 
 if TYPE_CHECKING:
     from numparq.dataset.partitions.columns import DatasetPartitions
     from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 
 _MOST_KEPT = 64
+_NUMBERS = ("signed", "unsigned", "float")  # kinds of sort keys
 
 
 class FileFilterColumn(NamedTuple):
@@ -121,6 +124,7 @@ class DatasetFilterColumns(_FilterColumnResolver):
         self._schema = dataset_schema
         self._partitions = partitions
         self._origins = LeafArrowTypes(dataset_schema.schema_file)
+        self._stored: dict[Any, StoredFilterColumns] = {}
         self._within: dict[tuple[int, int], tuple[Any, tuple[FileFilterColumn | None, ...]]] = {}
 
     def _resolve(self, name: ColumnName) -> DatasetFilterColumn:
@@ -166,10 +170,53 @@ class DatasetFilterColumns(_FilterColumnResolver):
             self._within[id(about[0]), id(about[1])] = known
         return known[1]
 
+    def as_stored(self, places: Sequence[FileFilterColumn | None]) -> DatasetFilterColumns | StoredFilterColumns:
+        """Return the columns to bind to for a file with these filter columns.
+
+        Values that the dataset's type cannot hold are compared as they are stored: an integer beyond 2^53 beside
+        floats matches exactly the literals that it does as an integer. Reading it is then an error.
+        """
+        stored = {
+            at: place.leaf
+            for at, (place, item) in enumerate(zip(places, self.items, strict=False))
+            if place is not None and place.domain.kind in _NUMBERS and not self._holds(item, place.domain)
+        }
+        if not stored:
+            return self
+        key = tuple(stored.items())
+        if key not in self._stored:
+            self._stored[key] = StoredFilterColumns(self, stored)
+        return self._stored[key]
+
+    def _holds(self, item: DatasetFilterColumn, domain: KeyDomain) -> bool:
+        known = key_domain(item.resolved.leaf, item.origin)
+        return holds_all_values(value_type(known.type), value_type(domain.type))
+
     def _map_columns(self, file: OpenFile) -> tuple[FileFilterColumn | None, ...]:
         columns = [item.column for item in self.items if item.column is not None]
         matches = iter(self._schema.map_columns(file, columns)) if columns else iter(())
         return tuple(None if item.column is None else _in_file(file, next(matches).column) for item in self.items)
+
+
+class StoredFilterColumns(ColumnResolver):
+    """Filter columns of a dataset, some of them with the type that a file stores (`stored`, by ordinal)."""
+
+    def __init__(self, columns: DatasetFilterColumns, stored: Mapping[int, Leaf]) -> None:
+        self._columns = columns
+        self._stored = stored
+
+    def resolve(self, name: ColumnName) -> ResolvedColumn:
+        """Resolve a name as the dataset does; a stored column has the file's type."""
+        resolved = self._columns.resolve(name)
+        stored = self._stored.get(resolved.leaf.index)
+        if stored is None:
+            return resolved
+        leaf = replace(resolved.leaf, physical=stored.physical, type_length=stored.type_length, logical=stored.logical)
+        return resolved._replace(leaf=leaf)
+
+    def get(self, index: int) -> ArrowType | None:
+        """Return the Arrow type of a filter column by its leaf ordinal; numbers are what their files say."""
+        return None if index in self._stored else self._columns.get(index)
 
 
 def _in_file(file: OpenFile, column: Leaf | NestedProjection | None) -> FileFilterColumn | None:

@@ -15,7 +15,7 @@ from numparq.format.schema import Schema
 from numparq.format.schema_node import SchemaNode, to_schema_elements
 from numparq.format.thrift.encode import encode_struct
 from numparq.from_pandas.user_schema import parse_schema
-from numparq.types.common_type import common_type, value_type
+from numparq.types.common_type import can_cast_exactly, value_type
 
 from .column_mapping import FieldKeyFunction, field_keys
 from .fields import SchemaField, describe_field, fields_of, fields_of_schema, opaque_logical_type
@@ -26,7 +26,7 @@ def _leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
     if known.storage is not None and known.storage.physical == INT96 and asked.timezone:
         have = replace(have, timezone="UTC")  # INT96 has no time zone of its own; the schema's counts
     special = opaque_logical_type(wanted)
-    return (special is None or special == opaque_logical_type(known)) and common_type(frozenset((asked, have))) == asked
+    return (special is None or special == opaque_logical_type(known)) and can_cast_exactly(have, asked)
 
 
 _KINDS: dict[str, Callable[[SchemaField, SchemaField], bool]] = {

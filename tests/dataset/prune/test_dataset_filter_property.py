@@ -78,6 +78,7 @@ def kinds(wide_floats: bool) -> dict[str, Kind]:
             exact,
             near_float(8 if wide_floats else 4),
         ),
+        "m": Kind((pa.int64(), pa.uint64(), pa.float64()), lambda n, kind: n % 7, exact, near_float(8)),
         "t": Kind((pa.date32(), pa.timestamp("ms"), pa.timestamp("us")), _moment, _since, near_moment(1, None)),
         "d": Kind(
             (pa.decimal128(5, 2), pa.decimal128(9, 4), pa.decimal128(30, 3)),
@@ -111,9 +112,9 @@ class Case:
         rows = int(rng.integers(0, 13))
         arrays: dict[str, pa.Array] = {}
         for name, about in self.kinds.items():
-            # The first file has every column; its float column has the widest type, which sets the comparison.
+            # The first file has every column; its float columns have the widest type, which sets the comparison.
             if is_first or rng.random() < 0.7:
-                kind = about.types[-1] if is_first and name == "f" else pick(rng, *about.types)
+                kind = about.types[-1] if is_first and name in ("f", "m") else pick(rng, *about.types)
                 arrays[name] = pa.array(self._values(rng, about, kind, rows), kind)
         if is_first or rng.random() < 0.7:
             kind = pick(rng, pa.int32(), pa.int64())

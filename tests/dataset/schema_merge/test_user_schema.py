@@ -48,7 +48,8 @@ def test_user_schema_is_dataset_schema() -> None:
     ("file_type", "schema_type", "words"),
     [
         (pa.int64(), pa.int32(), ("int64", "int32")),
-        (pa.float64(), pa.int64(), ("float64", "int64")),
+        (pa.float64(), pa.float32(), ("float64", "float32")),
+        (pa.decimal128(9, 2), pa.float64(), ("decimal(9, 2)", "float64")),
         (pa.timestamp("ns"), pa.timestamp("us"), ("timestamp[ns]", "timestamp[us]")),
         (pa.decimal128(9, 2), pa.decimal128(9, 3), ("decimal(9, 2)", "decimal(9, 3)")),
         (pa.string(), pa.binary(), ("string", "binary")),
