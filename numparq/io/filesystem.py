@@ -104,6 +104,37 @@ def protocols(filesystem: Any) -> tuple[str, ...]:
     return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
 
+def innermost_filesystem(filesystem: Any, paths: list[str]) -> tuple[Any | None, list[str]]:
+    """Return the file system inside the wrappers of one, None if it is the local one, and the paths on it."""
+    if hasattr(filesystem, "type_name"):  # of pyarrow
+        if filesystem.type_name == "local":
+            return None, [filesystem.normalize_path(path) for path in paths]
+        inner = _inside_arrow(filesystem)
+    else:
+        inner = getattr(filesystem, "fs", None)
+        inner = inner if hasattr(inner, "open_input_file") else None  # fsspec's wrapper of a pyarrow file system
+        if inner is not None or "file" in protocols(filesystem):
+            paths = [filesystem._strip_protocol(path) for path in paths]
+        if inner is None and "file" in protocols(filesystem):
+            return None, paths
+    return (filesystem, paths) if inner is None else innermost_filesystem(inner, paths)
+
+
+def _inside_arrow(filesystem: Any) -> Any | None:
+    """Return the fsspec file system that a pyarrow one wraps, or None.
+
+    pyarrow's wrapper moves and deletes by names in which fsspec expands ``*``, ``?`` and ``[``.
+    """
+    if filesystem.type_name != "subtree":
+        return getattr(getattr(filesystem, "handler", None), "fs", None)
+    base = _inside_arrow(filesystem.base_fs)
+    if base is None:
+        return None
+    from fsspec.implementations.dirfs import DirFileSystem
+
+    return DirFileSystem(filesystem.base_path.rstrip("/"), base)
+
+
 def _behind_urls(urls: list[str], options: Mapping[str, Any]) -> tuple[Any, list[str], Callable[[str], str]]:
     filesystem, first = url_to_filesystem(urls[0], options)
     paths = [first]
@@ -119,14 +150,16 @@ def _behind_urls(urls: list[str], options: Mapping[str, Any]) -> tuple[Any, list
 
 def _on_filesystem(filesystem: Any, paths: list[str], name_of: Callable[[str], str]) -> ResolvedPaths:
     """Resolve paths on a given file system; wrappers are unwrapped, and a local one becomes None."""
-    if hasattr(filesystem, "open_input_file"):
-        if filesystem.type_name == "local":
-            return _local([filesystem.normalize_path(path) for path in paths])
-        wrapped = getattr(getattr(filesystem, "handler", None), "fs", None)
-        return ResolvedPaths(filesystem, paths, name_of) if wrapped is None else _on_filesystem(wrapped, paths, name_of)
-    if not hasattr(filesystem, "cat_file"):
+    check_readable(filesystem)
+    inner, paths = innermost_filesystem(filesystem, paths)
+    if inner is None:
+        return _local(paths)
+    if hasattr(inner, "_strip_protocol"):
+        paths = [inner._strip_protocol(path) for path in paths]
+    return ResolvedPaths(inner, paths, name_of)
+
+
+def check_readable(filesystem: Any) -> None:
+    """Raise TypeError for what is neither a file system of fsspec nor one of pyarrow."""
+    if not (hasattr(filesystem, "open_input_file") or hasattr(filesystem, "cat_file")):
         raise TypeError(f"filesystem must be of fsspec or pyarrow, not {type(filesystem).__name__}")
-    stripped = [filesystem._strip_protocol(path) for path in paths]
-    if "file" in protocols(filesystem):
-        return _local(stripped)
-    return ResolvedPaths(filesystem, stripped, name_of)

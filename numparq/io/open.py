@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from numparq.errors import UnsupportedError
 
-from .filesystem import is_url, protocols, strip_file_scheme, url_to_filesystem
+from .filesystem import check_readable, innermost_filesystem, is_url, strip_file_scheme, url_to_filesystem
 from .local_sink import DeviceSink, FileSink
 from .local_source import BytesSource, FileObjectSource, FileSource
 from .remote_sink import ArrowSink, FsspecSink
@@ -73,15 +73,13 @@ def open_local_sink(name: str) -> Sink:
 
 def open_filesystem_sink(filesystem: Any, path: str, name: str | None = None) -> Sink:
     """Open a file on a fsspec or pyarrow file system for writing; `name` is its name in messages."""
-    if hasattr(filesystem, "open_output_stream"):
-        if filesystem.type_name == "local":
-            return open_local_sink(filesystem.normalize_path(path))
-        return ArrowSink(filesystem, path, name or path)
-    if not hasattr(filesystem, "open"):
+    if not (hasattr(filesystem, "open_output_stream") or hasattr(filesystem, "open")):
         raise TypeError(f"filesystem must be of fsspec or pyarrow, not {type(filesystem).__name__}")
-    if "file" in protocols(filesystem):
-        return open_local_sink(filesystem._strip_protocol(path))
-    return FsspecSink(filesystem, path, name or path)
+    inner, (place,) = innermost_filesystem(filesystem, [path])
+    if inner is None:
+        return open_local_sink(place)
+    kind = ArrowSink if hasattr(inner, "open_output_stream") else FsspecSink
+    return kind(inner, place, name or path)
 
 
 def open_source(path: PathOrPaths | Source, storage_options: StorageOptions = None, filesystem: Any = None) -> Source:
@@ -125,17 +123,10 @@ def open_filesystem_source(filesystem: Any, path: str, name: str | None = None, 
 
     `size` in bytes, known from a listing, saves a request; a missing file is then an error only when it is read.
     """
-    if hasattr(filesystem, "open_input_file"):
-        if filesystem.type_name == "local":
-            return open_local_source(filesystem.normalize_path(path))
-        wrapped = getattr(getattr(filesystem, "handler", None), "fs", None)
-        return (
-            ArrowSource(filesystem, path, name or path)
-            if wrapped is None
-            else open_filesystem_source(wrapped, path, name, size)
-        )
-    if not hasattr(filesystem, "cat_file"):
-        raise TypeError(f"filesystem must be of fsspec or pyarrow, not {type(filesystem).__name__}")
-    if "file" in protocols(filesystem):
-        return open_local_source(filesystem._strip_protocol(path))
-    return FsspecSource(filesystem, path, name or path, size)
+    check_readable(filesystem)
+    inner, (place,) = innermost_filesystem(filesystem, [path])
+    if inner is None:
+        return open_local_source(place)
+    if hasattr(inner, "open_input_file"):
+        return ArrowSource(inner, place, name or path)
+    return FsspecSource(inner, place, name or path, size)

@@ -48,7 +48,7 @@ class FsspecSink(Sink):
             return
         if hasattr(self._file, "commit"):
             self._file.commit()
-        self._filesystem.mv(self._temporary, self._path)
+        _move(self._filesystem, self._temporary, self._path)
 
     def _discard(self) -> None:
         self._drop()
@@ -74,6 +74,27 @@ class FsspecSink(Sink):
         with contextlib.suppress(Exception):
             self._file.discard()
         self._file.closed = True  # else the garbage collector would complete the upload
+
+
+def _move(filesystem: Any, start: str, end: str) -> None:
+    """Move a file by the file system's own rename, or else copy it and remove the original.
+
+    fsspec's default `mv` does the latter too, but expands ``*``, ``?`` and ``[`` in both names.
+    """
+    from fsspec.implementations.dirfs import DirFileSystem
+    from fsspec.spec import AbstractFileSystem
+
+    inner = filesystem
+    while isinstance(inner, DirFileSystem):
+        inner = inner.fs
+    if getattr(inner.mv, "__func__", None) is not AbstractFileSystem.mv:
+        filesystem.mv(start, end)
+    else:
+        filesystem.cp_file(start, end)
+        try:
+            filesystem.rm_file(start)
+        except NotImplementedError:  # some have only `rm`; nothing else matches a temporary name
+            filesystem.rm(start)
 
 
 def _completes_on_close(file: Any) -> bool:

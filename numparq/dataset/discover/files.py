@@ -51,8 +51,8 @@ class DatasetListing:
         ``_metadata`` and ``_common_metadata``, if the dataset is a directory that has them.
     base : str
         Directory above all files; empty if several paths were given.
-    is_single_file : bool
-        Whether the path names one file.
+    is_single_file, is_directory : bool
+        Whether the path names one file, or one directory.
     named_paths : frozenset of str
         Files that were given by name, not found in a directory or by a pattern.
     """
@@ -64,6 +64,7 @@ class DatasetListing:
     common_metadata_file: DataFile | None = None
     base: str = ""
     is_single_file: bool = False
+    is_directory: bool = False
     named_paths: frozenset[str] = frozenset()
 
 
@@ -224,7 +225,8 @@ def _listing(
     about = {path: entry for part in parts for path, entry in part.found.entries.items()}
     base = "" if several else parts[0].base
     noted = {}
-    if parts[0].is_directory and not several:
+    is_directory = parts[0].is_directory and not several
+    if is_directory:
         noted = {entry.path[len(_start(base)) :]: entry for entry in parts[0].found.hidden}
     metadata, common = (
         data_file_from_entry(noted[name], place.display_name(noted[name].path)) if name in noted else None
@@ -233,7 +235,9 @@ def _listing(
     keys, divided = _partitions(paths, start, how)
     files = DataFileList(paths, about, divided, place.display_name)
     named = frozenset(path for part in parts if part.is_file for path in part.found.paths)
-    return DatasetListing(files, keys, place.filesystem, metadata, common, base, named_paths=named)
+    return DatasetListing(
+        files, keys, place.filesystem, metadata, common, base, is_directory=is_directory, named_paths=named
+    )
 
 
 def _start(base: str) -> str:

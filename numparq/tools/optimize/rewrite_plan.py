@@ -12,7 +12,6 @@ from numparq.dataset.discover.files import DatasetListing, list_files
 from numparq.dataset.discover.open_files import open_files_unless_empty
 from numparq.dataset.listing.file_filter import ListingOptions
 from numparq.dataset.listing.files import DataFile
-from numparq.dataset.listing.patterns import has_wildcard
 from numparq.dataset.prune.pruners import select_files
 from numparq.dataset.schema_merge.fields import fields_of, to_arrow_field, to_schema_node
 from numparq.dataset.splits.split import Split
@@ -96,14 +95,14 @@ def plan_rewrite(
 
     `where` selects folders by partition columns. Raise ValueError if it needs other columns, or `path` is no directory.
     """
-    is_name = isinstance(path, (str, os.PathLike))
-    if not is_name or (has_wildcard(os.fsdecode(path)) and not os.path.isdir(path)):
+    if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"path must be the directory of a dataset, not {path!r}")
     listing = list_files(
         path, options=ListingOptions(table_format), storage_options=storage_options, filesystem=filesystem
     )
-    if listing.is_single_file:
-        raise ValueError(f"path must be the directory of a dataset, but {os.fsdecode(path)!r} is a file")
+    if not listing.is_directory:
+        kind = "a file" if listing.is_single_file else "a pattern"
+        raise ValueError(f"path must be the directory of a dataset, but {os.fsdecode(path)!r} is {kind}")
     files = list(listing.files) if where is None else select_files(listing, "hive", where)
     folders = group_by_folder(listing, _read_layouts(listing, files))
     fine = [folder for folder in folders if not folder.num_rows or (not force and target.matches(folder))]
