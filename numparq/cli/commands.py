@@ -56,7 +56,8 @@ _TABLE_FORMAT: Argument = (
 _COLUMNS: Argument = ("--columns", {**_NAME_LIST, "help": f"read only these columns{_NAME_LIST_HELP}"})
 _FILTER_HELP = (
     "such as: fare > 10 and zone in ('A', 'B'); with and, or, not and parentheses, = != < <= > >=, in, between, "
-    "is null, is nan, like, startswith, contains; strings, dates and times in single quotes, odd names in backticks"
+    "is null, is nan, is true, like, startswith, endswith, contains, a column of booleans alone; strings, dates and "
+    "times in single quotes, odd names in backticks"
 )
 COMMANDS: dict[str, Command] = {
     "schema": ("show", "schema", "print the schema as a tree", (_TABLE, _TABLE_FORMAT)),

@@ -175,7 +175,11 @@ def _bind_predicate(
     leaf, text = column.resolved.leaf, repr(Not(test) if negated else test)
     if test.op == "contains":
         if not column.resolved.is_simple_list:
-            raise SchemaError(f"{test!r}: contains() needs a list of simple values, one level deep", column=leaf.name)
+            is_text = column.has_one_value and isinstance(test.operand, (str, bytes))
+            hint = "; use like(), with % around a part of a text" if is_text else ""
+            raise SchemaError(
+                f"{test!r}: contains() needs a list of simple values, one level deep{hint}", column=leaf.name
+            )
         equal = ColumnPredicate(test.name, "==", test.operand)
         element = domain_predicate(equal, leaf, schema.domain(leaf), False, text)
         return ContainsPredicate(leaf, _list_level(column.resolved), element, negated, text)

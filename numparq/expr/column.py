@@ -3,9 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from .expression import ColumnName, ColumnPredicate, Expression, Operand, OtherColumn
+from numparq.util.arguments import did_you_mean
+
+from .expression import ColumnName, ColumnPredicate, Expression, LiteralError, Operand, OtherColumn
+from .literals import LiteralPosition, TypedLiteral, locate_literal
+from .sort_keys import KeyDomain
+
+# Methods of other libraries' columns -> what to write instead.
+_METHOD_ADVICE = {
+    "str": "call startswith(), endswith() or like() on the column itself",
+    "dt": "compare the column with dates or timestamps, as in .between('2024-01-01', '2024-01-31')",
+    "list": "call contains() on the column itself",
+    "cast": "compare the column itself: numbers, decimals and timestamps of different types are compared exactly",
+    "astype": "compare the column itself: numbers, decimals and timestamps of different types are compared exactly",
+    "is_in": "use isin()",
+    "is_not_in": "use not_in()",
+    "is_between": "use between()",
+    "is_valid": "use is_not_null()",
+    "isnull": "use is_null()",
+    "notnull": "use is_not_null()",
+    "isnan": "use is_nan()",
+    "starts_with": "use startswith()",
+    "ends_with": "use endswith()",
+    "match": "use like(), with % for any text",
+    "rlike": "use like(), with % for any text",
+    "ilike": "filter the frame after reading: there is no comparison that ignores case",
+    "field": "name the path, as in col('a.b')",
+    "eq": "use ==",
+    "ne": "use !=",
+    "lt": "use <",
+    "le": "use <=",
+    "gt": "use >",
+    "ge": "use >=",
+}
+_ESCAPE = "\\"
 
 
 # Dtypes whose numbers a Series widens to Python's floats when it is iterated, so that they would print otherwise.
@@ -17,11 +51,26 @@ def _compared(op: str) -> Callable[[Any, object], ColumnPredicate]:
     return lambda column, value: comparison(column.name, op, value)
 
 
+@dataclass(frozen=True)
+class _ConditionLiteral(TypedLiteral):
+    """The True that a column alone is compared with, which only booleans equal."""
+
+    def __repr__(self) -> str:
+        return "True"
+
+    def locate(self, domain: KeyDomain) -> LiteralPosition | None:
+        """Return the position of True; LiteralError for a column of another type."""
+        if domain.type.kind != "bool":
+            raise LiteralError("a column alone is a condition only if it is boolean; compare it with a literal")
+        return locate_literal(True, domain)
+
+
 class ColumnReference(Operand):
     """A column in an expression; made by `col`.
 
     Compared with a literal or another column by ``==``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``, it becomes an
-    `Expression`. So it does by its methods. A comparison is unknown for nulls.
+    `Expression`. So it does by its methods. A comparison is unknown for nulls. A column of booleans is a condition by
+    itself.
     """
 
     __slots__ = ("name",)
@@ -39,11 +88,26 @@ class ColumnReference(Operand):
     def __hash__(self) -> int:
         return hash((ColumnReference, self.name))
 
-    def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} alone is not a predicate; compare it with a literal, as in {self!r} == True")
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise AttributeError that says what to write instead of a method of other libraries."""
+        text = f"a column of an expression has no attribute {name!r}"
+        if name.startswith("_"):  # copy and pickle ask for some
+            raise AttributeError(text)
+        methods = [method for method in dir(ColumnReference) if not method.startswith("_")]
+        hint = f"; {_METHOD_ADVICE[name]}" if name in _METHOD_ADVICE else did_you_mean(name, methods)
+        raise AttributeError(text + hint)
 
-    def __invert__(self) -> NoReturn:
-        raise TypeError(f"~{self!r} needs a predicate; compare the column with a literal, as in {self!r} == False")
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"the truth value of {self!r} is undefined; combine conditions by &, | and ~ in parentheses, not by and, "
+            "or and not"
+        )
+
+    def _condition(self) -> Expression:
+        return ColumnPredicate(self.name, "==", _ConditionLiteral())
+
+    def __invert__(self) -> Expression:
+        return ~self._condition()
 
     def __contains__(self, value: object) -> NoReturn:
         raise TypeError(f"{value!r} in {self!r} is undefined; use {self!r}.isin([{value!r}]), or contains() for lists")
@@ -173,6 +237,29 @@ class ColumnReference(Operand):
             raise TypeError(f"startswith() takes a string, or bytes for a column of bytes, not {prefix!r}")
         return ColumnPredicate(self.name, "startswith", prefix)
 
+    def endswith(self, suffix: str | bytes) -> ColumnPredicate:
+        """Match rows whose string or bytes end with a suffix.
+
+        Parameters
+        ----------
+        suffix : str, or bytes for a column of bytes
+            The suffix.
+
+        Returns
+        -------
+        Expression
+
+        Raises
+        ------
+        TypeError
+            If `suffix` is neither.
+        """
+        if isinstance(suffix, str):
+            return self.like("%" + escape_like(suffix), _ESCAPE)
+        if isinstance(suffix, bytes):
+            return self.like(b"%" + escape_like(suffix.decode("latin-1")).encode("latin-1"), _ESCAPE.encode())
+        raise TypeError(f"endswith() takes a string, or bytes for a column of bytes, not {suffix!r}")
+
     def like(self, pattern: str | bytes, escape: str | bytes | None = None) -> ColumnPredicate:
         """Match rows whose whole string matches a pattern, as LIKE in SQL.
 
@@ -234,8 +321,8 @@ def col(name: ColumnName) -> ColumnReference:
     -------
     ColumnReference
         Compare it with a literal or another column, or call ``isin``, ``not_in``, ``between``, ``is_null``,
-        ``is_not_null``, ``isna``, ``notna``, ``is_nan``, ``startswith``, ``like`` or ``contains``. Combine the
-        results by ``&``, ``|`` and ``~``.
+        ``is_not_null``, ``isna``, ``notna``, ``is_nan``, ``startswith``, ``endswith``, ``like`` or ``contains``.
+        Combine the results by ``&``, ``|`` and ``~``. A column of booleans needs no comparison.
 
     Raises
     ------
@@ -260,6 +347,11 @@ def comparison(name: ColumnName, op: str, value: object) -> ColumnPredicate:
     """Return the comparison of a column with a literal or a `ColumnReference`; TypeError for a null."""
     other = isinstance(value, ColumnReference)
     return ColumnPredicate(name, op, OtherColumn(value.name) if other else _literal(name, op, value))  # type: ignore[attr-defined]
+
+
+def escape_like(text: str) -> str:
+    """Return a LIKE pattern for a text itself, with a backslash as the escape character."""
+    return "".join(_ESCAPE + character if character in (_ESCAPE, "%", "_") else character for character in text)
 
 
 def is_null_literal(value: object) -> bool:

@@ -11,6 +11,22 @@ from .column import ColumnReference, col, comparison
 from .expression import COMPARISONS, And, ColumnPredicate, Expression, Or
 
 _OPERATORS = (*COMPARISONS, "=", "in", "not in")
+# Operators of SQL and of other libraries -> what to write instead.
+_ADVICE = {
+    "=>": "write '>='",
+    "=<": "write '<='",
+    "<>": "write '!='",
+    "is": "use numparq.col(...).is_null()",
+    "is not": "use numparq.col(...).is_not_null()",
+    **{
+        operator: f"use numparq.col(...).{operator}(...)"
+        for operator in ("between", "like", "startswith", "endswith", "contains")
+    },
+    "not between": "use ~numparq.col(...).between(...)",
+    "not like": "use ~numparq.col(...).like(...)",
+    "is null": "use numparq.col(...).is_null()",
+    "is not null": "use numparq.col(...).is_not_null()",
+}
 
 
 def from_dnf(filters: object) -> Expression:
@@ -23,7 +39,7 @@ def from_dnf(filters: object) -> Expression:
     if not isinstance(filters, (list, tuple)):
         raise TypeError(
             "filters must be a list of tuples (column, operator, value), a list of such lists, an expression on "
-            f"numparq.col, a pyarrow expression, or text, not {_describe_filters(filters)}"
+            f"numparq.col, a pyarrow expression, or text, not {_describe_filters(filters)}{_hint(filters)}"
         )
     if not filters:
         raise ValueError("filters is empty; use filters=None to read all rows")
@@ -38,6 +54,12 @@ def from_dnf(filters: object) -> Expression:
             )
     parts = [_conjunction(item, f"filters[{place}]") for place, item in enumerate(filters)]
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def _hint(filters: object) -> str:
+    """Return what a True or False comes from: an expression compared with something."""
+    is_compared = isinstance(filters, bool)
+    return "; & and | bind tighter than ==, so put comparisons in parentheses" if is_compared else ""
 
 
 def _is_predicate(item: tuple[Any, ...]) -> bool:
@@ -63,7 +85,8 @@ def _predicate(item: object, where: str) -> Expression:
     try:
         column = col(name)
         if not isinstance(operator, str) or operator not in _OPERATORS:
-            hint = did_you_mean(operator, _OPERATORS)
+            advice = _ADVICE.get(operator.lower()) if isinstance(operator, str) else None
+            hint = f"; {advice}" if advice else did_you_mean(operator, _OPERATORS)
             raise ValueError(f"operator {operator!r} is not one of {', '.join(_OPERATORS)}{hint}")
         return _test(column, operator, value)
     except (TypeError, ValueError) as error:

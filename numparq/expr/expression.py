@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from numparq.typing import ColumnName as ColumnName
 
@@ -22,9 +22,13 @@ _SHOWN = 10
 
 
 class Operand:
-    """Operators ``&`` and ``|``, which need an `Expression` on both sides."""
+    """Operators ``&`` and ``|``, which need a condition on both sides: an `Expression`, or a column of booleans."""
 
     __slots__ = ()
+
+    def _condition(self) -> Expression:
+        """Return the expression that it stands for."""
+        raise NotImplementedError
 
     def __and__(self, other: object) -> Expression:
         return _combine(self, "&", other, And)
@@ -40,8 +44,9 @@ class Operand:
 
 
 def _combine(left: object, operator: str, right: object, kind: type[And | Or]) -> Expression:
-    if isinstance(left, Expression) and isinstance(right, Expression):
-        first, second = (side.parts if isinstance(side, kind) else (side,) for side in (left, right))
+    if isinstance(left, Operand) and isinstance(right, Operand):
+        sides = left._condition(), right._condition()
+        first, second = (side.parts if isinstance(side, kind) else (side,) for side in sides)
         return kind(first + second)
     raise TypeError(
         f"{left!r} {operator} {right!r} needs predicates on both sides; {operator} binds tighter than comparisons, so "
@@ -57,14 +62,30 @@ class Expression(Operand):
 
     __slots__ = ()
 
+    def _condition(self) -> Expression:
+        return self
+
     def __invert__(self) -> Expression:
         return self.part if isinstance(self, Not) else Not(self)
+
+    def _refuse_order(self, other: object) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is a condition, and cannot be compared with {other!r}; & and | bind tighter than comparisons, "
+            "so put these in parentheses, as in (col('a') > 1) & (col('b') < 5)"
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse_order
 
     def __bool__(self) -> bool:
         raise TypeError(
             f"the truth value of {self!r} is undefined; combine expressions by &, | and ~ in parentheses, not by "
             "and, or and not, and use between() instead of a < column < b, isin() instead of in"
         )
+
+
+def as_condition(operand: Operand) -> Expression:
+    """Return an expression as it is, and a column alone as the condition that its booleans are."""
+    return operand._condition()
 
 
 @dataclass(frozen=True, slots=True)

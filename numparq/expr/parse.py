@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from .column import ColumnReference, col
-from .expression import ColumnName, Expression
+from .expression import ColumnName, Expression, LiteralError, as_condition
 from .literals import NumberText
 from .normalize import all_of, any_of
+from .temporal import parse_date, parse_timestamp
 
 
 class Token(NamedTuple):
@@ -27,6 +28,7 @@ _TOKENS = re.compile(
     |(?P<string>'(?:[^']|'')*')
     |(?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`)
     |(?P<word>[^\W\d]\w*(?:\.\w+)*)
+    |(?P<foreign>=>|=<|&&?|\|\|?|~|!(?!=))
     |(?P<sign><=|>=|<>|!=|==|=|<|>|\(|\)|,)
     )""",
     re.VERBOSE,
@@ -42,7 +44,17 @@ _COMPARED: dict[str, Callable[[Any, Any], Expression]] = {
     ">=": lambda column, value: column >= value,
 }
 _CONSTANTS = {"true": True, "false": False}
-_WORDS = {"and", "or", "not", "in", "between", "is", "null", "like", "escape", "startswith", "contains", *_CONSTANTS}
+_OPERATORS = ("in", "between", "like", "startswith", "endswith", "contains")
+_WORDS = {"and", "or", "not", "is", "null", "escape", *_OPERATORS, *_CONSTANTS}
+_TYPED: dict[str, Callable[[str], Any]] = {"date": parse_date, "timestamp": parse_timestamp}
+# Operators of other languages -> what to write instead.
+_ADVICE = {
+    **dict.fromkeys(("&", "&&"), "write 'and'"),
+    **dict.fromkeys(("|", "||"), "write 'or'"),
+    **dict.fromkeys(("~", "!"), "write 'not'"),
+    "=>": "write >=",
+    "=<": "write <=",
+}
 INTEGER = re.compile(r"[-+]?\d+")
 _DEEPEST = 100
 
@@ -89,6 +101,9 @@ class FilterParser:
             if match is None or match.lastgroup is None:
                 place += len(self._text[place:]) - len(self._text[place:].lstrip())
                 self.fail(f"{self._text[place]!r} is not expected", place)
+            if match.lastgroup == "foreign":
+                sign = match["foreign"]
+                self.fail(f"{sign!r} is not expected; {_ADVICE[sign]}", match.start("foreign"))
             tokens.append(Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
             place = match.end()
         return tokens
@@ -155,21 +170,34 @@ class FilterParser:
         if self._next.text in self.comparisons:
             return self.comparisons[self._take().text](col(name), self._operand())
         if self._skip("is"):
-            negated = self._skip("not")
-            if self._skip("nan"):
-                return ~col(name).is_nan() if negated else col(name).is_nan()
-            self._expect("null")
-            return col(name).is_not_null() if negated else col(name).is_null()
+            return self._is(col(name))
+        if self._next.kind == "end" or self._is_next(")", "and", "or"):
+            return as_condition(col(name))
         negated = self._skip("not")
         operator = self._next
-        if operator.kind != "word" or operator.text.lower() not in _OPERATORS:
-            self.fail("an operator is missing", operator.position)
+        if not self._is_word(operator, *_OPERATORS):
+            known = " ".join((*self.comparisons, "is", *_OPERATORS))
+            self.fail(f"an operator is missing: {known}", operator.position)
         self._place += 1
         try:
-            found = _OPERATORS[operator.text.lower()](self, col(name))
+            found: Expression = getattr(self, f"_{operator.text.lower()}")(col(name))
         except TypeError as error:  # a literal that the operator does not take
             self.fail(str(error), operator.position)
         return ~found if negated else found
+
+    def _is(self, column: ColumnReference) -> Expression:
+        """Parse what follows `is`."""
+        negated = self._skip("not")
+        test = self._take()
+        if negated and self._is_word(test, "null"):
+            return column.is_not_null()
+        if not self._is_word(test, *_STATES):
+            self.fail("'null', 'nan', 'true' or 'false' is missing", test.position)
+        found = _STATES[test.text.lower()](column)
+        return ~found if negated else found
+
+    def _is_word(self, token: Token, *words: str) -> bool:
+        return token.kind == "word" and token.text.lower() in words
 
     def _in(self, column: ColumnReference) -> Expression:
         self._expect("(")
@@ -197,6 +225,9 @@ class FilterParser:
     def _startswith(self, column: ColumnReference) -> Expression:
         return column.startswith(self._literal())
 
+    def _endswith(self, column: ColumnReference) -> Expression:
+        return column.endswith(self._literal())
+
     def _contains(self, column: ColumnReference) -> Expression:
         return column.contains(self._literal())
 
@@ -211,11 +242,19 @@ class FilterParser:
     def _operand(self) -> Any:
         """Parse what a column is compared with: a literal, or a column by its name or in backticks."""
         token = self._next
-        is_name = token.kind == "word" and token.text.lower() not in _WORDS
+        is_name = token.kind == "word" and token.text.lower() not in _WORDS and not self._is_typed_literal()
         return col(self._name()) if is_name or token.text.startswith("`") else self._literal("a column, ")
 
+    def _is_typed_literal(self) -> bool:
+        """Whether a literal such as ``DATE '2024-01-31'`` is next."""
+        after = self._tokens[self._place + 1 : self._place + 2]
+        return self._next.text.lower() in _TYPED and bool(after) and after[0].kind == "string"
+
     def _literal(self, others: str = "") -> Any:
+        is_typed = self._is_typed_literal()
         token = self._take()
+        if is_typed:
+            return self.typed_literal(token, self._take())
         if token.kind in ("string", "quoted"):
             return self.text(token)
         if token.kind == "number":
@@ -236,6 +275,13 @@ class FilterParser:
         """Return a string."""
         return unquote(token.text)
 
+    def typed_literal(self, kind: Token, token: Token) -> Any:
+        """Return the date or timestamp of a string after its type."""
+        try:
+            return _TYPED[kind.text.lower()](self.text(token))
+        except LiteralError as error:
+            self.fail(f"{kind.text} {token.text}: {error}", kind.position)
+
     def number(self, token: Token) -> Any:
         """Return a number: exact, but a plain float beside floats."""
         return int(token.text) if INTEGER.fullmatch(token.text) else NumberText(token.text)
@@ -250,10 +296,10 @@ def unquote(text: str) -> str:
     return text[1:-1].replace(text[0] * 2, text[0])
 
 
-_OPERATORS: dict[str, Callable[[FilterParser, ColumnReference], Expression]] = {
-    "in": FilterParser._in,
-    "between": FilterParser._between,
-    "like": FilterParser._like,
-    "startswith": FilterParser._startswith,
-    "contains": FilterParser._contains,
+# Tests after `is`. As in SQL, a null is neither true nor false.
+_STATES: dict[str, Callable[[ColumnReference], Expression]] = {
+    "null": lambda column: column.is_null(),
+    "nan": lambda column: column.is_nan(),
+    "true": lambda column: column.is_not_null() & column,
+    "false": lambda column: column.is_not_null() & ~column,
 }

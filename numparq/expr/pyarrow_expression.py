@@ -11,8 +11,8 @@ import numpy as np
 
 from numparq.format.key_values.arrow import decode_schema_message
 
-from .column import ColumnReference, col, comparison
-from .expression import Constant, Expression
+from .column import ColumnReference, col, comparison, escape_like
+from .expression import Constant, Expression, Operand, as_condition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,10 +157,8 @@ def _translate(name: str, arguments: list[_Argument], options: dict[str, Any]) -
 
 def _condition(argument: _Argument) -> Expression:
     """Return an argument of a logical function as an expression: a boolean column or literal may stand alone."""
-    if isinstance(argument, Expression):
-        return argument
-    if isinstance(argument, ColumnReference):
-        return comparison(argument.name, "==", True)
+    if isinstance(argument, Operand):
+        return as_condition(argument)
     if isinstance(argument.value, bool):
         return Constant(argument.value)
     raise ValueError(f"the literal {argument.value!r} is no condition; use comparisons, isin() or is_null()")
@@ -194,10 +192,6 @@ def _like(column: ColumnReference, pattern: str) -> Expression | None:
     return None if odd else column.like(pattern, _ESCAPE)
 
 
-def _escaped(text: str) -> str:
-    return "".join(_ESCAPE + character if character in (_ESCAPE, "%", "_") else character for character in text)
-
-
 _LOGIC: dict[str, Callable[..., Expression]] = {
     "and_kleene": lambda first, second: first & second,
     "or_kleene": lambda first, second: first | second,
@@ -210,7 +204,7 @@ _TESTS: dict[str, Callable[[ColumnReference, dict[str, Any]], Expression | None]
     "is_nan": lambda column, options: column.is_nan(),
     "is_in": _is_in,
     "starts_with": lambda column, options: column.startswith(options["pattern"]),
-    "ends_with": lambda column, options: column.like("%" + _escaped(options["pattern"]), _ESCAPE),
-    "match_substring": lambda column, options: column.like(f"%{_escaped(options['pattern'])}%", _ESCAPE),
+    "ends_with": lambda column, options: column.endswith(options["pattern"]),
+    "match_substring": lambda column, options: column.like(f"%{escape_like(options['pattern'])}%", _ESCAPE),
     "match_like": lambda column, options: _like(column, options["pattern"]),
 }

@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime
 import re
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from numparq.format.arrow_type import ArrowType
 
 from .expression import LiteralError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _NS_OF_DAY = 86_400 * 10**9
@@ -35,20 +38,18 @@ _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
 
 
 def timestamp_number(value: Any, arrow_type: ArrowType) -> Fraction:
-    """Return a timestamp in a TIMESTAMP column's unit since 1970; literal and column must agree on having a zone."""
-    if isinstance(value, str):
-        value = _parsed(value, arrow_type.timezone)
-    nanoseconds, aware = _moment(value)
+    """Return a timestamp in a TIMESTAMP column's unit since 1970; a literal without a zone has the column's."""
+    nanoseconds, aware = _moment(parse_timestamp(value) if isinstance(value, str) else value)
     if aware and not arrow_type.timezone:
         raise LiteralError("it has a time zone, but the column has local times")
     if not aware and arrow_type.timezone:
-        raise LiteralError("it has no time zone, but the column has timestamps in UTC")
+        nanoseconds = _in_zone(nanoseconds, arrow_type.timezone)
     return nanoseconds / _NS[arrow_type.unit]
 
 
 def date_number(value: Any, arrow_type: ArrowType) -> Fraction:
     """Return a date, or a timestamp without zone, in days since 1970."""
-    nanoseconds, aware = _moment(_parsed(value, "") if isinstance(value, str) else value)
+    nanoseconds, aware = _moment(parse_timestamp(value) if isinstance(value, str) else value)
     if aware:
         raise LiteralError("it has a time zone, but dates have none")
     return nanoseconds / _NS_OF_DAY
@@ -120,15 +121,39 @@ def _days_of_months(months: int) -> int:
     return first + cycles * _DAYS_OF_CYCLE - _EPOCH.toordinal()
 
 
-def _parsed(text: str, timezone: str) -> Any:
-    """Parse an ISO 8601 timestamp; without a zone, it gets the column's."""
+def _in_zone(nanoseconds: Fraction, timezone: str) -> Fraction:
+    """Return nanoseconds since 1970 in UTC for those of a local time in the column's time zone."""
+    import pandas as pd
+
+    seconds, rest = divmod(nanoseconds, 10**9)
+    try:
+        moment = pd.Timestamp(np.datetime64(int(seconds), "s")).tz_localize(timezone, "NaT", "NaT")
+    except (ValueError, OverflowError, LookupError) as error:
+        raise LiteralError(f"it has no time zone, and is no time in that of the column, {timezone}: {error}") from None
+    if moment is pd.NaT:
+        raise LiteralError(
+            f"it has no time zone, and clocks of the column's, {timezone}, show this time twice or never; use a "
+            "literal with a time zone"
+        )
+    return _numpy_ns(moment.asm8) + rest
+
+
+def parse_date(text: str) -> datetime.date:
+    """Parse an ISO 8601 date; LiteralError for anything else."""
+    try:
+        return datetime.date.fromisoformat(text.strip())
+    except ValueError:
+        raise LiteralError("it is not a date such as 2024-01-31") from None
+
+
+def parse_timestamp(text: str) -> pd.Timestamp:
+    """Parse an ISO 8601 timestamp, with a time zone or without; LiteralError for anything else."""
     import pandas as pd
 
     try:
         if not _LOOKS_LIKE_A_DATE.match(text):
             raise ValueError(text)
-        moment = pd.Timestamp(text)
-        return moment if moment.tzinfo is not None or not timezone else moment.tz_localize(timezone)
+        return pd.Timestamp(text)
     except (ValueError, OverflowError, LookupError) as error:
         raise LiteralError(
             f"it is not a date or timestamp: {error}" if str(error) != text else "it is not a date or timestamp"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numparq.expr.bind import FilterSchema, bind
@@ -21,19 +22,27 @@ if TYPE_CHECKING:
 
 
 class LeafArrowTypes:
-    """Arrow types of a file's leaf columns by ``ARROW:schema``, looked up on demand."""
+    """Arrow types of a file's leaf columns by ``ARROW:schema`` and, for time zones, pandas' metadata, on demand."""
 
     def __init__(self, file: OpenFile) -> None:
         self._schema = file.schema
         self._hints = file.arrow_schema
+        self._pandas = file.pandas_metadata
         self._known: dict[int, ArrowType | None] = {}
 
     def get(self, index: int) -> ArrowType | None:
         """Return the Arrow type of a leaf by its ordinal; None for nested leaves and without a hint."""
         if index not in self._known:
             leaf = self._schema.leaf(index)
-            self._known[index] = None if leaf.is_nested else self._hints.field_type(leaf.column)
+            self._known[index] = None if leaf.is_nested else self._hint(leaf)
         return self._known[index]
+
+    def _hint(self, leaf: Leaf) -> ArrowType | None:
+        """Return the type of a flat leaf; instants have the time zone that a frame shows."""
+        hint = self._hints.field_type(leaf.column)
+        is_instant = leaf.logical is not None and leaf.logical.kind == "TIMESTAMP" and leaf.logical.utc
+        zone = self._pandas.timezone(leaf.name) if is_instant and self._pandas is not None else None
+        return replace(hint or ArrowType("timestamp"), timezone=zone) if zone else hint
 
 
 def filter_schema(file: OpenFile) -> FilterSchema:

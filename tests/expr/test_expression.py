@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import pickle
 import uuid
 
 import numpy as np
@@ -20,6 +21,7 @@ from numparq.expr.expression import And, ColumnPredicate, Constant, Not, Or
 from numparq.expr.filters import as_expression
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.expr.normalize import normalize
+from numparq.format.arrow_type import ArrowType
 from support.filters.leaf_kinds import StubFlatSchema, leaf
 
 X, Y = ColumnPredicate("x", "==", 1), ColumnPredicate("y", "<", 2)
@@ -41,7 +43,13 @@ def test_repr_of_expressions():
     [
         (lambda: bool(X), TypeError, "combine expressions by &, [|] and ~"),
         (lambda: 1 < col("x") < 3, TypeError, "between"),
-        (lambda: bool(col("x")), TypeError, "alone is not a predicate"),
+        (lambda: bool(col("x")), TypeError, "combine conditions by &, [|] and ~"),
+        (lambda: col("x") & X > 1, TypeError, "put these in parentheses"),
+        (lambda: col("x").endswith(3), TypeError, "endswith"),
+        (lambda: col("x").str.upper(), AttributeError, r"'str'; call startswith\(\), endswith\(\) or like\(\)"),
+        (lambda: col("x").is_in([1]), AttributeError, r"'is_in'; use isin\(\)"),
+        (lambda: col("x").beetween(1, 2), AttributeError, "'beetween'; did you mean 'between'"),
+        (lambda: col("x")._name, AttributeError, "no attribute '_name'$"),
         (lambda: col("x").contains(col("y")), TypeError, "a column takes a literal here"),
         (lambda: col("x").isin([col("y")]), TypeError, "is a column"),
         (lambda: col("x") != None, TypeError, "is_null"),  # noqa: E711
@@ -90,9 +98,11 @@ def test_pandas_filters_become_expressions(filters, expected):
         ([[]], ValueError, r"filters\[0\] is empty"),
         (b"x > 3", TypeError, "filters must be a list"),
         (3, TypeError, "filters must be a list"),
-        (col("x"), TypeError, "not a predicate"),
+        (False, TypeError, "not False; & and [|] bind tighter than =="),
         ([("x", "==")], ValueError, r"filters\[0\] must have three items"),
-        ([("x", "~", 3)], ValueError, r"filters\[0\]: operator '~' is not one of"),
+        ([("x", "~", 3)], ValueError, r"filters\[0\]: operator '~' is not one of ==, !=, <, <=, >, >=, =, in, not in$"),
+        ([("x", "=>", 3)], ValueError, "operator '=>' is not one of .*; write '>='$"),
+        ([("x", "LIKE", "a%")], ValueError, r"operator 'LIKE' is not one of .*; use numparq.col\(...\).like\(...\)$"),
         ([("x", "in", 3)], TypeError, r"filters\[0\]: isin.* takes a list"),
         ([("x", "==", None)], TypeError, r"filters\[0\]: .*is_null"),
         ([[("x", "==", 1)], ("y", "==", 1)], TypeError, r"filters\[1\]"),
@@ -166,8 +176,6 @@ NOON = datetime.datetime(2020, 1, 1, 12)
         (leaf(1, "DECIMAL", precision=5, scale=2), "x", "not a decimal"),
         (LOCAL, NOON.replace(tzinfo=datetime.UTC), "has a time zone"),
         (LOCAL, "2020-01-01T00:00Z", "has a time zone"),
-        (UTC, NOON, "no time zone"),
-        (UTC, NOON.date(), "no time zone"),
         (UTC, "today", "not a date"),
         (UTC, 3, "not a date"),
         (LOCAL, "2020-13-01", "not a date"),
@@ -184,6 +192,43 @@ def test_literals_of_the_wrong_type_are_refused(column, literal, why):
         bind(col("x") == literal, StubFlatSchema([column]))
     assert "'x'" in str(caught.value)
     assert repr(literal) in str(caught.value)
+
+
+BERLIN = ArrowType("timestamp", unit="ms", timezone="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    "literals",
+    [
+        ("2024-03-31 04:30", datetime.datetime(2024, 3, 31, 4, 30), np.datetime64("2024-03-31T04:30")),
+        ("2024-03-31", datetime.date(2024, 3, 31), pd.Timestamp("2024-03-31")),
+        ("1890-01-01 00:00", np.datetime64("1890-01-01T00:00"), datetime.datetime(1890, 1, 1)),
+    ],
+)
+def test_literals_without_a_zone_are_in_that_of_the_column_in_every_spelling(literals):
+    instant = pd.Timestamp(literals[0]).tz_localize("Europe/Berlin").value // 10**6
+    for literal in literals:
+        schema = StubFlatSchema([UTC])
+        assert bind(col("x") == literal, schema, {0: BERLIN}).ranges == ((instant, instant + 1),), literal
+        assert bind(col("x").isin([literal]), schema, {0: BERLIN}).ranges == ((instant, instant + 1),), literal
+
+
+@pytest.mark.parametrize("text", ["2024-03-31 02:30", "2024-10-27 02:30"])
+def test_literals_that_clocks_show_twice_or_never_are_refused(text):
+    for literal in (text, datetime.datetime.fromisoformat(text)):
+        with pytest.raises(SchemaError, match="Europe/Berlin, show this time twice or never"):
+            bind(col("x") > literal, StubFlatSchema([UTC]), {0: BERLIN})
+
+
+def test_a_column_alone_is_a_condition_only_if_it_is_boolean():
+    schema = StubFlatSchema([leaf(0, name="x")])
+    assert bind(as_expression(col("x")), schema) == bind(col("x") == True, schema)  # noqa: E712
+    assert bind(~col("x"), schema) == bind(col("x") == False, schema)  # noqa: E712
+    assert repr(~col("x") & (col("y") > 1)) == "(~(col('x') == True) & (col('y') > 1))"
+    for condition in (as_expression(col("x")), ~col("x"), col("x") | (col("x") > 3)):
+        with pytest.raises(SchemaError, match="a column alone is a condition only if it is boolean; compare it with a"):
+            bind(condition, INTEGER)
+    assert pickle.loads(pickle.dumps(~col("x"))) == ~col("x")
 
 
 def test_nesting_depth_is_limited():

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import numparq
 from numparq import col
+from numparq.expr.expression import as_condition
 from numparq.expr.parse import parse_filter
 from support.differential.call_counts import count_calls
 
@@ -37,12 +40,63 @@ FILTERS = {
     "a >= `not b`": col("a") >= col("not b"),
     "a between b and 3": col("a").between(col("b"), 3),
     "a is nan or b is not nan": col("a").is_nan() | ~col("b").is_nan(),
+    "a endswith '10%'": col("a").endswith("10%"),
+    "a": as_condition(col("a")),
+    "a and not (b or c > 1)": col("a") & ~(col("b") | (col("c") > 1)),
+    "a is true or b is not false": (col("a").is_not_null() & col("a")) | ~(col("b").is_not_null() & ~col("b")),
+    "a >= date '2026-07-01'": col("a") >= datetime.date(2026, 7, 1),
+    "a in (TIMESTAMP '2026-07-01 12:00+02:00')": col("a").isin([pd.Timestamp("2026-07-01 12:00+02:00")]),
+    "a between DATE '2026-07-01' and b": col("a").between(datetime.date(2026, 7, 1), col("b")),
+    "date > 3 and a = timestamp": (col("date") > 3) & (col("a") == col("timestamp")),
 }
 
 
 @pytest.mark.parametrize("text", FILTERS)
 def test_valid_filters(text):
     assert repr(parse_filter(text)) == repr(FILTERS[text])
+
+
+def test_flags_and_endings_select_the_rows_of_sql():
+    frame = pd.DataFrame({"n": range(5), "flag": pd.array([True, False, None, True, False], "boolean")})
+    data = numparq.to_parquet(frame.assign(s=["a%", "ba%", "ab", None, "%a"], t=frame["n"].map(str)))
+    selected = {
+        "flag": [0, 3],
+        "not flag": [1, 4],
+        "flag is true": [0, 3],
+        "flag is not true": [1, 2, 4],
+        "flag is false": [1, 4],
+        "flag is not false": [0, 2, 3],
+        "not (flag is true)": [1, 2, 4],
+        "flag and n > 0": [3],
+        "s endswith 'a%'": [0, 1],
+        "not s endswith 'a%'": [2, 4],
+    }
+    for text, rows in selected.items():
+        assert numparq.read_parquet(data, filters=text)["n"].tolist() == rows, text
+    for expression, rows in ((col("flag"), [0, 3]), (~col("flag"), [1, 4]), (col("flag") & (col("n") > 0), [3])):
+        assert numparq.read_parquet(data, filters=expression)["n"].tolist() == rows, expression
+    with pytest.raises(numparq.SchemaError, match=r"contains\(\) needs a list .*; use like\(\), with % around a part"):
+        numparq.read_parquet(data, filters=col("s").contains("a"))
+
+
+def test_typed_literals_are_dates_and_timestamps_not_texts():
+    days = pd.to_datetime(["2026-06-30", "2026-07-01"])
+    frame = pd.DataFrame({"day": days.date, "at": days, "utc": days.tz_localize("Europe/Berlin"), "s": ["a", "b"]})
+    data = numparq.to_parquet(frame)
+    for text in ("day >= DATE '2026-07-01'", "at = date '2026-07-01'", "utc = TIMESTAMP '2026-07-01 00:00'"):
+        assert numparq.read_parquet(data, filters=text)["s"].tolist() == ["b"], text
+    with pytest.raises(numparq.SchemaError, match="it is not a string"):
+        numparq.read_parquet(data, filters="s = DATE '2026-07-01'")
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+def test_times_without_a_zone_are_those_that_the_frame_shows(store_schema):
+    times = pd.date_range("2024-03-30 22:00", periods=6, freq="3h", tz="Europe/Berlin")
+    frame = pd.DataFrame({"t": times})
+    data = numparq.to_parquet(frame, store_schema=store_schema)
+    expected = times[times > pd.Timestamp("2024-03-31 04:30", tz="Europe/Berlin")].tolist()
+    for filters in ("t > '2024-03-31 04:30'", col("t") > datetime.datetime(2024, 3, 31, 4, 30)):
+        assert numparq.read_parquet(data, filters=filters)["t"].tolist() == expected, filters
 
 
 def test_numbers_are_decimals_beside_decimals_and_floats_beside_floats(tmp_path):
@@ -56,7 +110,12 @@ def test_numbers_are_decimals_beside_decimals_and_floats_beside_floats(tmp_path)
     ("text", "message", "place"),
     [
         ("", "column name is missing", 1),
-        ("a", "an operator is missing", 2),
+        ("a 3", "an operator is missing: = == != <> < <= > >= is in between like startswith endswith contains", 3),
+        ("a => 3", "'=>' is not expected; write >=", 3),
+        ("a > 1 && b > 2", "'&&' is not expected; write 'and'", 7),
+        ("!a", "'!' is not expected; write 'not'", 1),
+        ("a > DATE 'x'", "DATE 'x': it is not a date such as 2024-01-31", 5),
+        ("a > TIMESTAMP '2024'x", "'x' is not expected", 21),
         ("a >", "a number, true, false or a string", 4),
         ("a > 3 b", "'b' is not expected", 7),
         ("a > (b)", "a column, a number, true, false or a string", 5),
@@ -69,7 +128,7 @@ def test_numbers_are_decimals_beside_decimals_and_floats_beside_floats(tmp_path)
         ("a in 3", "'(' is missing", 6),
         ("a in ()", "a number, true, false or a string", 7),
         ("a between 1 or 2", "'and' is missing", 13),
-        ("a is 3", "'null' is missing", 6),
+        ("a is 3", "'null', 'nan', 'true' or 'false' is missing", 6),
         ("a = 'x", '"\'" is not expected', 5),
         ("a = 3; import os", "';' is not expected", 6),
         ("a.__class__()", "an operator is missing", 12),

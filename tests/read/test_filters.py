@@ -249,7 +249,6 @@ def test_literals_of_each_type(values, kind, filters, rows):
         (["a"], pa.string(), 1),
         ([b"a"], pa.binary(), "a"),
         ([0], pa.timestamp("ms"), pd.Timestamp(0, tz="UTC")),
-        ([0], pa.timestamp("ms", "UTC"), pd.Timestamp(0)),
         ([0], pa.date32(), "yesterday"),
         ([0], pa.time32("ms"), 7),
         ([b"a" * 16], pa.uuid(), "no uuid"),
@@ -276,7 +275,7 @@ def test_invalid_filters():
         ("x >> 1", ValueError),
         (1, TypeError),
         ([("x", "~", 1)], ValueError),
-        (x, TypeError),
+        (x, SchemaError),
         ([("x", "==")], ValueError),
         (True, TypeError),
     ):

@@ -44,6 +44,8 @@ FILTERS = {
     f"a = {'9' * 39}": None,
     r"s = '\U00110000'": None,
     "a !> 1": None,
+    "a > DATE '2024-01-31'": None,
+    "flag and a = 1": "(col('flag') == True) & (col('a') == 1)",
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -144,6 +144,10 @@ class _SparkParser(FilterParser):
             return SparkNumber(number, is_double)
         whole = int(token.text)
         return whole if abs(whole) <= _EXACT_FLOATS or not self._dialect.ansi else SparkNumber(whole)
+
+    def typed_literal(self, kind: Token, token: Token) -> NoReturn:
+        """Refuse a date or timestamp with its type: Spark casts the column to it."""
+        self.fail(f"write {token.text} without {kind.text}, or filter the DataFrame", kind.position)
 
     def in_list(self, column: ColumnReference, values: list[Any]) -> Expression:
         """Return the predicate of an IN list; a double in it would make doubles of large integers."""
