@@ -9,7 +9,7 @@ from .column.write.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS
 from .dataset.listing.table_formats import check_plain_file
 from .dataset.open_table import open_table
 from .errors import UnsupportedError
-from .file.pyarrow_arguments import READ_ADVICE, WRITE_ADVICE
+from .file.argument_advice import READ_ADVICE, WRITE_ADVICE
 from .scan.options import ScanOptions
 from .types.choose import DTYPE_BACKENDS
 from .typing import (

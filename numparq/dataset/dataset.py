@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import InvalidFileError
-from numparq.file.pyarrow_arguments import READ_ADVICE
-from numparq.file.table import ReadableTable
+from numparq.file.argument_advice import opening_advice
+from numparq.file.table import READ_OPTIONS, ReadableTable
 from numparq.format.schema import Schema
 from numparq.io.opened_path import OpenedPath, Reopenable
 from numparq.io.source import Source
@@ -97,7 +97,7 @@ class Dataset(ReadableTable, Reopenable):
     0     9  2024
     """
 
-    @explain_unknown_arguments(READ_ADVICE)
+    @explain_unknown_arguments(opening_advice(READ_OPTIONS))
     def __init__(
         self,
         path: PathOrPaths,

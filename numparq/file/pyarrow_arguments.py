@@ -92,7 +92,7 @@ _WRITE_TABLE: dict[str, Translation] = {
     "write_batch_size": _IGNORE,
     "memory_pool": _IGNORE,
     "use_deprecated_int96_timestamps": _accept_only(
-        None, False, instead="use schema={...} with a numparq.format.schema_node.SchemaNode of INT96"
+        None, False, instead="use schema={...} with a numparq.format.SchemaNode of INT96"
     ),
     "coerce_timestamps": _accept_only(
         None, instead='convert the columns with .astype("datetime64[ms]") first, or use schema={...}'
@@ -107,7 +107,7 @@ _WRITE_TABLE: dict[str, Translation] = {
     "store_decimal_as_integer": _accept_only(
         None,
         False,
-        instead="use schema={...} with a numparq.format.schema_node.SchemaNode of INT32 or INT64",
+        instead="use schema={...} with a numparq.format.SchemaNode of INT32 or INT64",
     ),
     "use_content_defined_chunking": _accept_only(None, False, instead="use max_rows_per_page and data_page_size"),
     "write_time_adjusted_to_utc": _accept_only(None, False, instead="times of day are always written as local times"),
@@ -128,22 +128,9 @@ _WRITE_TABLE: dict[str, Translation] = {
 }
 
 
-# Arguments of pandas' functions.
-_PANDAS = {
-    "engine": "omit it: numparq is the engine",
-    "to_pandas_kwargs": "pass the options of numparq themselves",
-}
-_READ_OTHERS = {
-    **_PANDAS,
-    "use_nullable_dtypes": 'use dtype_backend="numpy_nullable"',
-    "source": "use path",
-    "usecols": "use columns",
-    "n_rows": "use nrows",
-}
-_WRITE_OTHERS = {**_PANDAS, "table": "use df", "where": "use path", "preserve_index": "use index"}
 # Unknown argument -> what to do instead, for error messages.
-READ_ADVICE = {name: item.advice for name, item in (_TO_PANDAS | _READ_TABLE).items() if item.advice} | _READ_OTHERS
-WRITE_ADVICE = {name: item.advice for name, item in _WRITE_TABLE.items() if item.advice} | _WRITE_OTHERS
+PYARROW_READ_ADVICE = {name: item.advice for name, item in (_TO_PANDAS | _READ_TABLE).items() if item.advice}
+PYARROW_WRITE_ADVICE = {name: item.advice for name, item in _WRITE_TABLE.items() if item.advice}
 
 
 @dataclass(frozen=True, slots=True)

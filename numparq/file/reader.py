@@ -10,8 +10,10 @@ from numparq.format.open_file import OpenFile
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import Scan
 from numparq.typing import ColumnName, Columns, Filters, PathOrBuffer, RowRange
+from numparq.util.arguments import explain_unknown_arguments
 
-from .table import ReadableTable
+from .argument_advice import opening_advice
+from .table import READ_OPTIONS, ReadableTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +70,8 @@ class ParquetFile(ReadableTable, OpenFile):
     ...     file.num_rows, file.schema.columns
     (3, ['a', 'b'])
     """
+
+    __init__ = explain_unknown_arguments(opening_advice(READ_OPTIONS))(OpenFile.__init__)
 
     def _read(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None = None) -> pd.DataFrame:
         if skip is None and options.on_error == "skip":

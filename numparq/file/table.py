@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.scan.options import ScanOptions
 from numparq.typing import ColumnName, Columns, Filters, RowRange, RuntimeFilters
 from numparq.util.arguments import explain_unknown_arguments
 
-from .pyarrow_arguments import READ_ADVICE
+from .argument_advice import BATCHES_ADVICE, READ_ADVICE
 
 if TYPE_CHECKING:
     from typing import Self
@@ -80,7 +81,7 @@ class ReadableTable:
         skip = SkipDamaged()
         return skip.read_with_retries(lambda left: self._read(left, options, skip), columns, self._column_names)
 
-    @explain_unknown_arguments(READ_ADVICE)
+    @explain_unknown_arguments(BATCHES_ADVICE)
     def iter_batches(
         self,
         columns: Columns = None,
@@ -279,3 +280,7 @@ class ReadableTable:
     def _column_names(self) -> Sequence[str]:
         """Return the names of all columns."""
         raise NotImplementedError
+
+
+# Arguments of reads that do not open a table.
+READ_OPTIONS = tuple(name for name in signature(ReadableTable.iter_batches).parameters if name != "self")

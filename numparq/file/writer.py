@@ -10,15 +10,15 @@ from numparq.column.leaf_values import SourceColumn
 from numparq.column.scratch import ThreadScratch
 from numparq.column.write.chunk import EncodedLeaf
 from numparq.errors import ParquetError, SchemaError, error_context
-from numparq.file.pyarrow_arguments import WRITE_ADVICE
 from numparq.format.key_values.arrow import ArrowField, arrow_schema_value
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables, shred_table
 from numparq.from_pandas.frame import ShreddedFrame, shred_frame
+from numparq.from_pandas.user_schema import parse_schema
 from numparq.io.open import open_sink
 from numparq.io.sink import BytesSink, Sink
 from numparq.typing import FrameOrArrow, PathOrBuffer, SortingColumns, StorageOptions
-from numparq.util.arguments import check_flag, check_optional_positive_int, thread_count, unknown_argument_error
+from numparq.util.arguments import check_flag, check_optional_positive_int, thread_count
 from numparq.util.progress import ProgressBar
 from numparq.util.transaction import TransactionalWriter
 from numparq.util.version import __version__
@@ -27,10 +27,11 @@ from numparq.util.worker_pool import WorkerPool
 from . import writer_options
 from .append import extend_key_values, open_existing
 from .append_schema import check_columns
+from .argument_advice import WRITER_ADVICE
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
 from .write_plan import write_plan
-from .writer_options import RowGroupSize, WriterOptions
+from .writer_options import RowGroupSize, WriterOptions, check_option_names
 
 _BATCH_VALUES = 1 << 18  # row groups are encoded together up to so many values
 MAX_ALIGNMENT = 1 << 30
@@ -132,14 +133,11 @@ class ParquetWriter(TransactionalWriter):
         context: WriterContext | None = None,
         **options: Any,
     ) -> None:
-        for name in options:
-            if name not in WriterOptions.__dataclass_fields__:
-                known = [*WriterOptions.__dataclass_fields__, *ParquetWriter.__init__.__annotations__]
-                raise unknown_argument_error("ParquetWriter", name, known, WRITE_ADVICE)
+        check_option_names("ParquetWriter", options, ParquetWriter.__init__.__annotations__, WRITER_ADVICE)
         for name, flag in (("store_schema", store_schema), ("append", append)):
             check_flag(flag, name)
         self._options = WriterOptions(**options)
-        self._schema = schema
+        self._schema = None if schema is None else parse_schema(schema)
         self._row_group_size = RowGroupSize(row_group_size, row_group_bytes)
         self._alignment = check_optional_positive_int(row_group_alignment, "row_group_alignment")
         if self._alignment and self._alignment > MAX_ALIGNMENT:

@@ -33,6 +33,7 @@ from numparq.util.arguments import (
     check_positive_int,
     did_you_mean,
     is_flag,
+    unknown_argument_error,
 )
 
 _CODECS = {
@@ -61,6 +62,14 @@ _BLOOM_OPTIONS = ("fpp", "ndv")
 
 DEFAULT_ROW_GROUP_ROWS = 1 << 20
 _SAMPLE_ROWS = 4096
+
+
+def check_option_names(function: str, options: Iterable[str], others: Iterable[str], advice: Mapping[str, str]) -> None:
+    """Raise TypeError for an unknown option; `others` are known arguments of the function besides `WriterOptions`."""
+    for name in options:
+        known = (*WriterOptions.__dataclass_fields__, *others)
+        if name not in known:
+            raise unknown_argument_error(function, name, known, advice)
 
 
 @dataclass(frozen=True)

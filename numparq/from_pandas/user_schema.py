@@ -57,8 +57,12 @@ def parse_schema(schema: Any) -> UserSchema:
         return schema
     if isinstance(schema, Mapping):
         return UserSchema({name: parse_column(name, kind) for name, kind in schema.items()}, False)
-    if isinstance(schema, (str, bytes)) or not isinstance(schema, Iterable):
-        raise TypeError(f"schema must be a pyarrow.Schema, a sequence of fields or a dict, not {type(schema).__name__}")
+    has_rows = hasattr(schema, "__arrow_c_stream__")
+    if has_rows or isinstance(schema, (str, bytes)) or not isinstance(schema, Iterable):
+        hint = "; pass rows to write()" if has_rows else ""
+        raise TypeError(
+            f"schema must be a pyarrow.Schema, a sequence of fields or a dict, not {type(schema).__name__}{hint}"
+        )
     columns: dict[str, UserColumn] = {}
     for item in schema:
         name = getattr(item, "name", None)

@@ -55,14 +55,14 @@ def explain_unknown_arguments(
     def decorate(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
         code = function.__code__
         known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - {"self"}
-        name = function.__qualname__.removesuffix(".__init__")
-        is_method = code.co_varnames[:1] == ("self",) and name.endswith(f".{function.__name__}")  # maybe inherited
+        is_method = code.co_varnames[:1] == ("self",)  # maybe inherited
+        suffix = "" if function.__name__ == "__init__" else f".{function.__name__}"
 
         @functools.wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _Result:
             if kwargs.keys() <= known:
                 return function(*args, **kwargs)
-            shown = f"{type(args[0]).__name__}.{function.__name__}" if is_method else name
+            shown = f"{type(args[0]).__name__}{suffix}" if is_method else function.__qualname__
             raise unknown_argument_error(shown, next(key for key in kwargs if key not in known), known, advice)
 
         return call

@@ -14,9 +14,10 @@ from numparq.dataset.listing.files import DirectoryListing
 from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
 from numparq.errors import error_context
 from numparq.file.append_schema import check_columns
+from numparq.file.argument_advice import WRITE_ADVICE
 from numparq.file.category_order import CategoryOrder
 from numparq.file.writer import ParquetWriter, WriterContext
-from numparq.file.writer_options import DEFAULT_ROW_GROUP_ROWS
+from numparq.file.writer_options import DEFAULT_ROW_GROUP_ROWS, check_option_names
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.footer.tail import read_footer
 from numparq.format.open_file import OpenFile
@@ -123,6 +124,8 @@ class DatasetWriter(TransactionalWriter):
                 f"not {existing_data_behavior!r}"
             )
         check_flag(write_metadata_file, "write_metadata_file")
+        own = {**DatasetWriter.__init__.__annotations__, **ParquetWriter.__init__.__annotations__}
+        check_option_names("DatasetWriter", options, own, WRITE_ADVICE)
         ParquetWriter(None, **options, threads=1, progress=False).abort()  # raises for wrong options
         self._schema, self._behavior = schema, existing_data_behavior
         self._columns = FramePartitioner(_labels(partition_cols))
