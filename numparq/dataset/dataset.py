@@ -63,7 +63,8 @@ class Dataset(ReadableTable, Reopenable):
     partition_keys : tuple of str
         Names of the partition columns.
     schema : Schema
-        Merged schema of all files, without partition columns; reads all footers.
+        Merged schema of all files, without partition columns; reads all footers. Columns without a common type have no
+        values in it.
     num_rows : int
         Number of rows; reads all footers.
 
@@ -154,8 +155,11 @@ class Dataset(ReadableTable, Reopenable):
 
     @property
     def schema(self) -> Schema:
-        """Merged schema of all files, without partition columns; reads all footers."""
-        return self._contents.schema_of(range(len(self._contents.files))).schema
+        """Merged schema of all files, without partition columns; reads all footers.
+
+        Columns without a common type have no values in it, and its text names the conflict with both files.
+        """
+        return self._contents.schema_of(range(len(self._contents.files))).schema_with_conflicts()
 
     @property
     def num_rows(self) -> int:

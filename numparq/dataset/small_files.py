@@ -89,7 +89,7 @@ def read_small_files(
         merged = SerializedSchema(DatasetSchema.from_files(opened, resolve=resolve, schema=schema), resolve).schema
         partitions = SchemaOnlyPartitions([_CELL], [(str(at),) for at in range(len(opened))], {_CELL: "int64"})
         names = None if columns is None else [*columns, _CELL]
-        selected = project_columns(merged.schema_file, partitions, names, options).selected
+        selected = project_columns(merged, partitions, names, options).selected
         projection = SchemaOnlyColumns(merged.schema_file, selected, options, partitions)
         files = _scan_files(
             opened, DatasetFilter(options.filters, merged, partitions, options.runtime_filters), options

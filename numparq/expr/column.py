@@ -41,7 +41,6 @@ _METHOD_ADVICE = {
 }
 _ESCAPE = "\\"
 
-
 # Dtypes whose numbers a Series widens to Python's floats when it is iterated, so that they would print otherwise.
 _NARROW_FLOATS = ("float16", "float32", "halffloat[pyarrow]", "float[pyarrow]")
 

@@ -146,7 +146,9 @@ class DatasetFilterColumns(_FilterColumnResolver):
             element_levels=(0, *(level + 1 for level in found.leaf.element_levels[1:])),
         )
         bound = found._replace(leaf=leaf, definition_level=found.definition_level + 1)
-        return DatasetFilterColumn(bound, self._origins.get(found.leaf.index), column=self._selected(found.path))
+        column = self._selected(found.path)
+        self._schema.check_columns([column])
+        return DatasetFilterColumn(bound, self._origins.get(found.leaf.index), column=column)
 
     def _selected(self, path: tuple[str, ...]) -> Leaf | NestedProjection:
         """Select the column of a path as ``columns=`` does; below a list or map, select the whole list or map."""

@@ -36,12 +36,14 @@ _NOT_STORED = OutputType("null", "nulls", ArrowType("null"))
 
 
 def project_columns(
-    schema_file: OpenFile, partitions: DatasetPartitions, columns: Any, options: ScanOptions
+    dataset_schema: DatasetSchema, partitions: DatasetPartitions, columns: Any, options: ScanOptions
 ) -> DatasetColumns:
     """Select the projected columns of a dataset; None stands for all, partition columns last.
 
-    A file's column with the name of a partition column is not read. Raises SchemaError for a missing column.
+    A file's column with the name of a partition column is not read. Raises SchemaError for a missing column, and for
+    one that conflicts between files.
     """
+    schema_file = dataset_schema.schema_file
     schema, keys = schema_file.schema, {key: partitions.leaf(key) for key in partitions.keys}
     metadata = schema_file.pandas_metadata
     index = [name for name in (metadata.index_fields if metadata else ()) if name not in keys]
@@ -51,6 +53,7 @@ def project_columns(
         explosion = ExplodedCollection(
             schema, options.explode, columns, index, options.include, options.categorical_names, keys
         )
+        dataset_schema.check_columns([one for one in explosion.read_columns if not _is_partition(one)])
         return DatasetColumns(schema_file, explosion.read_columns, options, partitions, explosion)
     if columns is None:
         names: Sequence[Any] = [
@@ -64,6 +67,7 @@ def project_columns(
     )
     own = [column for column in selected if not _is_partition(column)]
     selected += index_columns(schema, index, own)
+    dataset_schema.check_columns([one for one in selected if not _is_partition(one)])
     check_categories({*options.categorical_names, *partitions.categories}, schema, [*keys, *options.include])
     return DatasetColumns(schema_file, selected, options, partitions)
 

@@ -163,7 +163,7 @@ class DatasetQuery:
     def _bound(self, schema: DatasetSchema, columns: Any) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
         options, partitions = self._options, self._snapshot.partitions
         filters = DatasetFilter(options.filters, schema, partitions, options.runtime_filters)
-        return schema, project_columns(schema.schema_file, partitions, columns, options), filters
+        return schema, project_columns(schema, partitions, columns, options), filters
 
     def _select_rows(self, ordinals: Sequence[int], filters: DatasetFilter) -> list[ScanFile]:
         """Select rows by position, counted over all files, and bind the filter to each file."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from numparq.column.projection import NestedProjection
+from numparq.column.projection import NestedProjection, projection_of
+from numparq.errors import SchemaError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf, Schema
 from numparq.util.bounded_cache import BoundedCache
 
 from .column_mapping import ColumnMapper, FieldKeyFunction, MappedColumn, field_key_function, field_keys
-from .fields import SchemaField, fields_of
+from .conflicts import ConflictingSchema, conflicting_field, find_conflicts
+from .fields import SchemaField, TypeConflict, fields_of
 from .key_values import merge_geo_metadata, merge_pandas_metadata
 from .merge import merge_columns
 from .schema_file import build_schema_file, with_todays_calendar, without_range_index
@@ -64,7 +66,8 @@ class DatasetSchema:
     def from_files(cls, files: Sequence[OpenFile], *, resolve: str = "name", schema: Any = None) -> DatasetSchema:
         """Merge the schemas of files, in order of appearance, or apply a given one; ``resolve`` is that of `Dataset`.
 
-        Raises SchemaError if values would be lost, ValueError if there are neither files nor a schema.
+        A column whose values would be lost is a conflict (`check_columns`). Raises SchemaError if two
+        columns are mapped to one name, ValueError if there are neither files nor a schema.
         """
         labels = field_key_function(resolve)
         keys = [schema_key(file) for file in files]
@@ -91,6 +94,29 @@ class DatasetSchema:
     def schema(self) -> Schema:
         """The schema tree."""
         return self.schema_file.schema
+
+    @cached_property
+    def conflicts(self) -> Mapping[int, TypeConflict]:
+        """Columns that no type holds in all files, by leaf ordinal; they are leaves without values in the tree."""
+        return {} if self._known_fields is None else find_conflicts(self._known_fields)
+
+    def check_columns(self, columns: Sequence[Leaf | NestedProjection] | None = None) -> None:
+        """Raise SchemaError, which names both files, if one of some columns (default: all) conflicts between files."""
+        if not self.conflicts:
+            return
+        leaves = (
+            range(self.schema.num_leaves) if columns is None else [each.index for each in projection_of(columns).leaves]
+        )
+        for leaf in leaves:
+            if leaf in self.conflicts:
+                raise self.conflicts[leaf].to_error()
+
+    def schema_with_conflicts(self) -> Schema:
+        """Return the schema tree for users: conflicts are in its text."""
+        if not self.conflicts:
+            return self.schema
+        elements = self.schema_file.footer.schema_elements
+        return ConflictingSchema(elements, self.schema.calendar, self.conflicts)
 
     @cached_property
     def fields(self) -> Sequence[SchemaField | None]:
@@ -130,12 +156,37 @@ def _merge_groups(
 
     def merge() -> tuple[list[SchemaField], OpenFile]:
         fields = merge_columns([(kind.name, kind.fields) for kind in kinds], labels)
+        fields = _without_other_geometries(fields, kinds)
         return fields, _build_schema_file(fields, kinds, count, labels)
 
     contents = tuple([kind.content for kind in kinds])
     if len(kinds) > MAX_SHARED_GROUPS or None in contents:
         return merge()
-    return _kept.get_or_make((contents, count == 1, labels), merge)
+    key = contents, count == 1, labels
+    known: tuple[list[SchemaField], OpenFile] | None = _kept.get(key)
+    if known is None:
+        known = merge()
+        if not find_conflicts(known[0]):  # a conflict names files, and other datasets have other names
+            _kept.get_or_make(key, lambda: known)
+    return known
+
+
+def _without_other_geometries(fields: list[SchemaField], kinds: Sequence[SchemaGroup]) -> list[SchemaField]:
+    """Return fields in which geometries whose CRS or edges differ between files are conflicts."""
+    documents = _geo_documents(kinds)
+    columns = {field.name: at for at, field in enumerate(fields)}
+    while True:
+        try:
+            merge_geo_metadata(documents, columns)
+        except SchemaError as error:
+            at = columns.pop(str(error.where["column"]))
+            fields = [*fields[:at], conflicting_field(fields[at], error), *fields[at + 1 :]]
+        else:
+            return fields
+
+
+def _geo_documents(kinds: Sequence[SchemaGroup]) -> list[tuple[str, bytes]]:
+    return [(kind.name, kind.keys["geo"]) for kind in kinds if "geo" in kind.keys]
 
 
 def _apply_user_schema(
@@ -159,11 +210,11 @@ def _build_schema_file(
 ) -> OpenFile:
     keys = {key: value for kind in kinds for key, value in kind.keys.items() if key == "PANDAS_ATTRS"}
     notes = [kind.keys["pandas"] for kind in kinds if "pandas" in kind.keys]
-    columns = {field.name: field.type for field in fields}
+    columns = {field.name: field.type for field in fields if field.conflict is None}
     made = merge_pandas_metadata(notes, columns, _unchanged_columns(fields, kinds, labels), count == 1)
     if made is not None:
         keys["pandas"] = made
-    geometries = merge_geo_metadata([(kind.name, kind.keys["geo"]) for kind in kinds if "geo" in kind.keys], columns)
+    geometries = merge_geo_metadata(_geo_documents(kinds), columns)
     if geometries is not None:
         keys["geo"] = geometries
     return build_schema_file(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from numparq.column.nested.nested_type import NestedType, child_hints, resolve_nested_type
-from numparq.errors import error_context
+from numparq.errors import SchemaError, error_context
 from numparq.format.arrow_type import ArrowType, DictionaryIndex
 from numparq.format.key_values.arrow import ArrowField, ArrowHint
 from numparq.format.logical_type import LogicalType
@@ -37,6 +37,22 @@ class LeafStorage:
     logical: LogicalType | None
 
 
+class TypeConflict(NamedTuple):
+    """Why files cannot share a column: a message, a file and the column's path, as a `SchemaError` has them."""
+
+    message: str
+    where: tuple[tuple[str, object], ...]
+
+    @classmethod
+    def from_error(cls, error: SchemaError) -> TypeConflict:
+        """Return the conflict that an error describes."""
+        return cls(error.message, tuple(error.where.items()))
+
+    def to_error(self) -> SchemaError:
+        """Return an error for reading the column."""
+        return SchemaError(self.message, **dict(self.where))
+
+
 @dataclass(frozen=True, slots=True)
 class SchemaField:
     """A column, or what is within one.
@@ -63,6 +79,8 @@ class SchemaField:
         What is in it.
     groups : tuple of str
         Of lists and maps: the names in the schema of what is repeated, and of what is in that.
+    conflict : TypeConflict or None
+        Of a leaf that stands for a column which no type holds in all files.
     """
 
     name: str
@@ -75,6 +93,7 @@ class SchemaField:
     logical: LogicalType | None = None
     children: tuple[SchemaField, ...] = ()
     groups: tuple[str, ...] = ()
+    conflict: TypeConflict | None = None
 
     @property
     def is_null(self) -> bool:

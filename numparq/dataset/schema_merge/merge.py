@@ -14,6 +14,7 @@ from numparq.types.common_type import common_type, value_type
 from numparq.types.parquet_type import MAX_PRECISION, parquet_type
 
 from .column_mapping import FieldKeyFunction, field_keys
+from .conflicts import conflicting_field
 from .fields import LeafStorage, SchemaField, describe_field, opaque_logical_type
 
 
@@ -30,7 +31,8 @@ def merge_columns(
 ) -> list[SchemaField]:
     """Merge the top-level columns of files, given as (file name, fields), in order of first appearance.
 
-    A column that a file lacks is nullable. Raises SchemaError, naming both files and types, if there is no common type.
+    A column that a file lacks is nullable. One without a common type is a leaf with a conflict, which names both files
+    and types. Raises SchemaError if two columns are mapped to one name.
     """
     return _members(columns, key_function, ())
 
@@ -65,8 +67,17 @@ def merge_field(
 ) -> SchemaField:
     """Merge one field, found in some files or all (``is_complete``); ``above`` is the path of its parent.
 
-    Raises SchemaError if there is no common type.
+    Without a common type, the result is a leaf with a conflict.
     """
+    try:
+        return _merge_field(found, is_complete, key_function, above)
+    except SchemaError as error:
+        return conflicting_field(found[0].field, error)
+
+
+def _merge_field(
+    found: Sequence[FieldOfFile], is_complete: bool, key_function: FieldKeyFunction, above: tuple[str, ...]
+) -> SchemaField:
     first = found[0].field
     nullable = not is_complete or any(one.field.nullable for one in found)
     if all(one.field == first for one in found[1:]):

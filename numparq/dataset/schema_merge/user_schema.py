@@ -18,6 +18,7 @@ from numparq.from_pandas.user_schema import parse_schema
 from numparq.types.common_type import can_cast_exactly, value_type
 
 from .column_mapping import FieldKeyFunction, field_keys
+from .conflicts import conflicting_field
 from .fields import SchemaField, describe_field, fields_of, fields_of_schema, opaque_logical_type
 
 
@@ -44,7 +45,7 @@ def conform_columns(
 ) -> list[SchemaField]:
     """Check that a file's columns conform to a schema; return the schema's fields, nullable where the file requires it.
 
-    Ignores other columns. Raises SchemaError, naming file, column and both types, if values would be lost.
+    Ignores other columns. A column whose values would be lost is a conflict, which names file, column and both types.
     """
     return _members(wanted, file, fields, key_function, ())
 
@@ -65,6 +66,17 @@ def _members(
 
 
 def _fitted(
+    wanted: SchemaField, known: SchemaField, file: str, key_function: FieldKeyFunction, above: tuple[str, ...]
+) -> SchemaField:
+    if wanted.conflict is not None:
+        return wanted
+    try:
+        return _conforming(wanted, known, file, key_function, above)
+    except SchemaError as error:
+        return conflicting_field(wanted, error)
+
+
+def _conforming(
     wanted: SchemaField, known: SchemaField, file: str, key_function: FieldKeyFunction, above: tuple[str, ...]
 ) -> SchemaField:
     nullable = wanted.nullable or known.nullable or known.is_null

@@ -163,7 +163,8 @@ class SplitReader:
     @cached_property
     def _selected(self) -> tuple[Sequence[Leaf | NestedProjection], list[str]]:
         """Projected columns in files, and virtual columns."""
-        columns = project_columns(self.schema_file, self._keys, self._spec.columns, self._spec.options)
+        schema = self._spec.serialized_schema.schema
+        columns = project_columns(schema, self._keys, self._spec.columns, self._spec.options)
         return columns.selected, columns.virtual
 
     def _projection(self, options: ScanOptions, partitions: DatasetPartitions) -> SchemaOnlyColumns:

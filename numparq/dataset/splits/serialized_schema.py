@@ -9,6 +9,7 @@ from typing import Any
 
 from numparq.dataset.scan.schema_only import SchemaOnlyPandasMetadata
 from numparq.dataset.schema_merge.column_mapping import FieldKeyFunction, field_key_function, field_keys
+from numparq.dataset.schema_merge.conflicts import find_conflicts
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.dataset.schema_merge.fields import SchemaField, fields_of
 from numparq.dataset.schema_merge.schema_file import build_schema_file, with_todays_calendar, without_rows
@@ -91,7 +92,11 @@ class UnseenFiles:
     def check_file(self, fields: Sequence[SchemaField], file: OpenFile, labels: FieldKeyFunction) -> None:
         """Raise SchemaError if a file has values or columns that the schema's ``fields`` would lose."""
         name, theirs = file.source.name, [field for field in fields_of(file) if field is not None]
-        if conform_columns(fields, name, theirs, labels) != list(fields):
+        conforming = conform_columns(fields, name, theirs, labels)
+        new = {at: conflict for at, conflict in find_conflicts(conforming).items() if at not in find_conflicts(fields)}
+        for conflict in new.values():
+            raise conflict.to_error()
+        if conforming != list(fields):
             raise SchemaError(
                 f"values in structs or lists are nullable here, but not in {_OTHERS}; {_WAY_OUT}", file=name
             )

@@ -224,7 +224,7 @@ def _check_one_table(files: Sequence[OpenFile], same_name: Callable[[str], str],
     """Raise SchemaError, its message prefixed by ``what``, if files cannot form one table."""
     first, *others = files
     try:
-        DatasetSchema.from_files(files)
+        DatasetSchema.from_files(files).check_columns()
         for other in others:
             _check_names(first.schema.columns, other.schema.columns, same_name)
     except SchemaError as error:

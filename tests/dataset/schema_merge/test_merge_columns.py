@@ -80,7 +80,7 @@ def test_duplicate_column_names_require_one_schema() -> None:
         open_table(pa.table([[1], ["x"], [1.5]], names=["a", "a", "b"]), "second"),
     )
     with pytest.raises(numparq.SchemaError, match="two columns named 'a'"):
-        DatasetSchema.from_files([first, second])
+        DatasetSchema.from_files([first, second]).check_columns()
     assert all(match.is_same for match in match_columns(DatasetSchema.from_files([first, first]), first))
 
 
@@ -165,7 +165,7 @@ def test_position_resolution_uses_names_of_first_file() -> None:
     assert [leaf.name for leaf in s.column.leaves] == ["q.u", "q.v"]
     assert match_columns(schema, first)[2] == MappedColumn(None, False)
     with pytest.raises(numparq.SchemaError, match="int64 here, but string"):
-        DatasetSchema.from_files([open_table({"b": ["x"], "a": [1]}), first], resolve="position")
+        DatasetSchema.from_files([open_table({"b": ["x"], "a": [1]}), first], resolve="position").check_columns()
 
 
 def with_ids(**columns: int) -> OpenFile:
@@ -181,7 +181,7 @@ def test_field_id_resolution_allows_renames_and_reordering() -> None:
     assert [match.column and match.column.name for match in match_columns(schema, second)] == ["y", None, "x"]
     assert schema.schema.field_id(3) == 3
     with pytest.raises(numparq.SchemaError, match="two different columns of different files are named 'b'"):
-        DatasetSchema.from_files([first, with_ids(b=1, c=2), with_ids(a=1, b=7)], resolve="field_id")
+        DatasetSchema.from_files([first, with_ids(b=1, c=2), with_ids(a=1, b=7)], resolve="field_id").check_columns()
 
 
 def test_field_id_resolution_requires_ids_in_all_files() -> None:

@@ -103,7 +103,7 @@ def test_conflict_names_files_column_and_types(first: Any, second: Any, one: str
         open_column(second, "last.parquet"),
     ]
     with pytest.raises(numparq.SchemaError) as raised:
-        DatasetSchema.from_files(files)
+        DatasetSchema.from_files(files).check_columns()
     assert raised.value.where == {"file": "last.parquet", "column": "a"}
     assert one in str(raised.value)
     assert other in str(raised.value)
@@ -113,7 +113,7 @@ def test_conflict_names_files_column_and_types(first: Any, second: Any, one: str
 def test_nested_conflict_names_the_path() -> None:
     files = [open_column(pa.list_(pa.struct([("x", kind)]))) for kind in (pa.int64(), pa.string())]
     with pytest.raises(numparq.SchemaError) as raised:
-        DatasetSchema.from_files(files)
+        DatasetSchema.from_files(files).check_columns()
     assert raised.value.where["column"] == "a.element.x"
 
 
@@ -180,6 +180,6 @@ def test_geometry_and_interval_do_not_merge_with_plain_bytes(logical: str) -> No
         open_nodes(SchemaNode("a", OPTIONAL, *kind)),
     ]
     with pytest.raises(numparq.SchemaError, match=logical):
-        DatasetSchema.from_files(files)
+        DatasetSchema.from_files(files).check_columns()
     user_schema = DatasetSchema.from_files(files, schema=files[1].schema)
     assert all(match_columns(user_schema, file)[0].is_same for file in files)

@@ -57,8 +57,9 @@ def test_user_schema_is_dataset_schema() -> None:
     ],
 )
 def test_files_must_fit_user_schema(file_type: Any, schema_type: Any, words: tuple[str, str]) -> None:
+    file = open_column(file_type, "one.parquet")
     with pytest.raises(numparq.SchemaError) as raised:
-        DatasetSchema.from_files([open_column(file_type, "one.parquet")], schema=pa.schema([("a", schema_type)]))
+        DatasetSchema.from_files([file], schema=pa.schema([("a", schema_type)])).check_columns()
     assert raised.value.where == {"file": "one.parquet", "column": "a"}
     assert words[0] in str(raised.value)
     assert words[1] in str(raised.value)
