@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
 from numparq.io.open import open_source
 from numparq.io.opened_path import OpenedPath, Reopenable
+from numparq.io.remote_version import replaced_file_error
 from numparq.io.source import Source
 from numparq.util.byte_budget_cache import CachedFile, file_cache
 
@@ -52,8 +53,8 @@ class OpenFile(Reopenable):
         The same source if external column chunks are allowed.
     footer_start : int
         Offset of the footer.
-    stamp : tuple of (int, int), or None
-        Size and modification time (ns) of a local file when it was opened.
+    stamp : tuple, or None
+        Size and modification time (ns) of a local file, or size and version of a remote one, when it was opened.
     user_coalescing : Coalescing or None
         The caller's coalescing, if given.
     calendar : SparkCalendar or None
@@ -108,12 +109,16 @@ class OpenFile(Reopenable):
         try:
             self.footer: Footer
             self.footer, self.footer_start = read_footer(source)
-            self._current_stamp: Callable[[], tuple[int, int] | None] = getattr(source, "stamp", _without_stamp)
+            self._current_stamp: Callable[[], tuple[Any, Any] | None] = getattr(source, "stamp", _without_stamp)
             self.stamp = getattr(source, "stamp_as_read", None) or self._current_stamp()
         except BaseException as error:
-            if isinstance(error, ParquetError):
-                error.where.setdefault("file", source.name)
-            source.close()
+            try:
+                if isinstance(error, ParquetError):
+                    error.where.setdefault("file", source.name)
+                    if source.is_remote and source.current_stamp() != source.stamp_as_read:  # type: ignore[attr-defined]
+                        raise replaced_file_error(source.name) from error
+            finally:
+                source.close()
             raise
 
     @cached_property
@@ -123,8 +128,13 @@ class OpenFile(Reopenable):
         return CachedFile() if identity is None else file_cache().entry((identity, self.footer.end_digest))
 
     def check_unchanged(self) -> None:
-        """Raise InvalidFileError if a local file's size or modification time changed since it was opened."""
+        """Raise InvalidFileError if the file's size, modification time or version changed since it was opened.
+
+        For a remote file that costs a request, unless all of its bytes so far were read by one.
+        """
         if self._current_stamp() != self.stamp:
+            if self.source.is_remote:
+                raise replaced_file_error(self.source.name)
             raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
 
     @property

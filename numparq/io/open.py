@@ -118,10 +118,13 @@ def open_local_source(name: str) -> FileSource:
         raise
 
 
-def open_filesystem_source(filesystem: Any, path: str, name: str | None = None, size: int | None = None) -> Source:
+def open_filesystem_source(
+    filesystem: Any, path: str, name: str | None = None, size: int | None = None, version: str | None = None
+) -> Source:
     """Open a file on a fsspec or pyarrow file system for reading; `name` is its name in messages.
 
-    `size` in bytes, known from a listing, saves a request; a missing file is then an error only when it is read.
+    `size` in bytes and `version`, known from a listing, save a request. A missing file is then an error only when it
+    is read.
     """
     check_readable(filesystem)
     inner, (place,) = innermost_filesystem(filesystem, [path])
@@ -129,4 +132,4 @@ def open_filesystem_source(filesystem: Any, path: str, name: str | None = None, 
         return open_local_source(place)
     if hasattr(inner, "open_input_file"):
         return ArrowSource(inner, place, name or path)
-    return FsspecSource(inner, place, name or path, size)
+    return FsspecSource(inner, place, name or path, size, version)

@@ -15,6 +15,7 @@ from numparq.errors import InvalidFileError, UnsupportedError
 from numparq.util.worker_pool import WorkerPool
 
 from .filesystem import name_missing_file, protocols
+from .remote_version import RemoteStamp, has_version, info_version, replaced_file_error
 from .source import ByteRanges, ReadLoopSource, Source, allocate_with_slack, check_byte_ranges, truncated_file_error
 
 # Concurrent requests where the file system makes them one by one. Object stores serve 50 to 100 MB/s per connection:
@@ -30,13 +31,16 @@ class RemoteSource(ReadLoopSource):
     """A file read by requests with a latency.
 
     A request returns all of its bytes or fails. It is not retried here: the file system does that where it helps.
+    `stamp_as_read` is the stamp of the file when it was opened or listed.
     """
 
     is_remote = True
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, version: str | None) -> None:
         self.name = name
         self.size = size
+        self.stamp_as_read = RemoteStamp(size, version)
+        self._num_checked = 1  # requests after which the file was unchanged: the bytes of one are of one version
         self._pool: WorkerPool | None = None
         self._making_crew = threading.Lock()
         self._closed = False
@@ -63,6 +67,27 @@ class RemoteSource(ReadLoopSource):
             self._read_many([wanted[place] for place in asked], targets)
         return pieces
 
+    def stamp(self) -> RemoteStamp:
+        """Return the present stamp; asks the file system only if bytes were read since it was last asked."""
+        num_requests = self.num_requests
+        if num_requests <= self._num_checked:
+            return self.stamp_as_read
+        found = self.current_stamp()
+        if found == self.stamp_as_read:
+            self._num_checked = num_requests
+        return found
+
+    def current_stamp(self) -> RemoteStamp:
+        """Return the present stamp, by a request; that of the opened file if it is gone, since nothing replaced it."""
+        try:
+            return self._request_stamp()
+        except FileNotFoundError:
+            return self.stamp_as_read
+
+    def _request_stamp(self) -> RemoteStamp:
+        """Return the present stamp; `stamp_as_read` if nothing says that the file is another one."""
+        raise NotImplementedError
+
     def _request(self, start: int, stop: int) -> bytes:
         """Request bytes `start` to `stop` (exclusive)."""
         raise NotImplementedError
@@ -84,6 +109,8 @@ class RemoteSource(ReadLoopSource):
         """Copy a response into `out` after checking that it has the requested length."""
         self._count(len(data))
         if len(data) < len(out):
+            if self.current_stamp() != self.stamp_as_read:
+                raise replaced_file_error(self.name)
             raise InvalidFileError(
                 f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned: the file "
                 "was truncated since it was opened, or the file system returns incomplete reads",
@@ -114,8 +141,12 @@ class FsspecSource(RemoteSource):
     Requests run concurrently in the file system or in threads, except on those that serve one at a time.
     """
 
-    def __init__(self, filesystem: Any, path: str, name: str, size: int | None = None) -> None:
-        super().__init__(name, _file_size(filesystem, path, name) if size is None else size)
+    def __init__(
+        self, filesystem: Any, path: str, name: str, size: int | None = None, version: str | None = None
+    ) -> None:
+        if size is None:
+            size, version = _file_stamp(filesystem, path, name)
+        super().__init__(name, size, version)
         self._filesystem = filesystem
         self._path = path
         self._has_batch_requests = _has_own_cat_ranges(filesystem)
@@ -124,6 +155,14 @@ class FsspecSource(RemoteSource):
         self._lock: AbstractContextManager[object] = (
             _SERIAL_LOCKS.setdefault(filesystem, threading.Lock()) if in_turns else _NO_LOCK
         )
+
+    def _request_stamp(self) -> RemoteStamp:
+        self._filesystem.invalidate_cache(self._path)
+        info = self._filesystem.info(self._path)
+        size, version = info.get("size"), self.stamp_as_read.version
+        if size in (self.size, None) and has_version(info, version):
+            return self.stamp_as_read
+        return RemoteStamp(size, info_version(info))
 
     def _request(self, start: int, stop: int) -> bytes:
         with self._lock:
@@ -171,7 +210,8 @@ def read_ranges_of_files(wanted: Sequence[tuple[Source, int, int]]) -> list[np.n
     return pieces
 
 
-def _file_size(filesystem: Any, path: str, name: str) -> int:
+def _file_stamp(filesystem: Any, path: str, name: str) -> tuple[int, str | None]:
+    """Return the size and version of a file, by a request."""
     with name_missing_file(name):
         info = filesystem.info(path)
     if info.get("type") == "directory":
@@ -181,7 +221,7 @@ def _file_size(filesystem: Any, path: str, name: str) -> int:
     size = info.get("size")
     if not isinstance(size, int):
         raise UnsupportedError("the file system does not report the file's size; download the file", file=name)
-    return size
+    return size, info_version(info)
 
 
 def _has_own_cat_ranges(filesystem: Any) -> bool:
@@ -195,8 +235,21 @@ class ArrowSource(RemoteSource):
     """A file of a pyarrow file system."""
 
     def __init__(self, filesystem: Any, path: str, name: str) -> None:
+        self._filesystem, self._path = filesystem, path
         self._file = filesystem.open_input_file(path)
-        super().__init__(name, self._file.size())
+        super().__init__(name, self._file.size(), self._version(self._file))
+
+    def _version(self, file: Any) -> str | None:
+        """Return the ETag that an object store sends with an open file, or else the modification time, by a look-up."""
+        metadata = file.metadata()
+        found = metadata.get("ETag") or metadata.get("Last-Modified")
+        if found is None:
+            found = self._filesystem.get_file_info(self._path).mtime_ns
+        return None if found is None else str(found)
+
+    def _request_stamp(self) -> RemoteStamp:
+        with self._filesystem.open_input_file(self._path) as file:
+            return RemoteStamp(file.size(), self._version(file))
 
     def _request(self, start: int, stop: int) -> bytes:
         data: bytes = self._file.read_at(stop - start, start)

@@ -30,6 +30,7 @@ class TailSource:
         self._reading = fork_safe_lock() if source.is_remote else None
         # Returns what changes when the file does; None if unknown.
         self.stamp: Callable[[], object] = getattr(source, "stamp", lambda: None)
+        self.current_stamp: Callable[[], object] = getattr(source, "current_stamp", self.stamp)
         self.stamp_as_read: object = getattr(source, "stamp_as_read", None)
         self.file_identity: Callable[[], object] = getattr(source, "file_identity", lambda: None)
 

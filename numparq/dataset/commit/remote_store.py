@@ -51,8 +51,6 @@ class RemoteStore:
         return [*found.files, *found.hidden]
 
     def _listed(self, walk: Callable[[str], DirectoryListing]) -> DirectoryListing:
-        if hasattr(self.filesystem, "invalidate_cache"):
-            self.filesystem.invalidate_cache(self.base)
         try:
             return walk(self.base)
         except FileNotFoundError:

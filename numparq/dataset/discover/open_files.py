@@ -134,7 +134,7 @@ def _sources(filesystem: Any, files: Sequence[DataFile]) -> list[Source]:
     def opening(place: int) -> None:
         file = files[place]
         with error_context(file=file.name):
-            sources[place] = open_filesystem_source(filesystem, file.path, file.name, file.size)
+            sources[place] = open_filesystem_source(filesystem, file.path, file.name, file.size, file.version)
 
     is_known = hasattr(filesystem, "cat_file") and all(file.size is not None for file in files)
     jobs: list[Callable[[], None]] = [partial(opening, place) for place in range(len(files))]

@@ -79,7 +79,7 @@ class DatasetSnapshot:
                 return open_local_source(file.path)
             except FileNotFoundError:
                 return open_local_source(find_replaced_file(file.name) or file.name)
-        return open_filesystem_source(self.listing.filesystem, file.path, file.name, file.size)
+        return open_filesystem_source(self.listing.filesystem, file.path, file.name, file.size, file.version)
 
     def open_files(self, ordinals: Sequence[int]) -> list[OpenFile]:
         """Return opened files by ordinal; open those that are not open yet.

@@ -10,6 +10,7 @@ from typing import Any
 
 from numparq.io.filesystem import name_missing_file
 from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
+from numparq.io.remote_version import info_version
 from numparq.util.worker_pool import WorkerPool
 
 from .files import DirectoryListing, FileEntry
@@ -28,6 +29,7 @@ class RemoteLister:
 
         Raises FileNotFoundError if the path does not exist.
         """
+        self._forget(path)
         with name_missing_file(path):
             return self._lists.stat(path)
 
@@ -56,8 +58,7 @@ class RemoteLister:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a directory, without its cached listing."""
-        if hasattr(self._filesystem, "invalidate_cache"):
-            self._filesystem.invalidate_cache(folder)
+        self._forget(folder)
         start = len(folder.rstrip("/")) + 1
         return [name for entry in self._lists.find(folder) if "/" not in (name := entry.path[start:])]
 
@@ -78,10 +79,17 @@ class RemoteLister:
 
     def list_all(self, base: str) -> DirectoryListing:
         """List all files below a directory, including those of unfinished writes and those that a commit replaces."""
+        self._forget(base)
         return _separate_hidden(self._lists.find(base), base)
+
+    def _forget(self, path: str) -> None:
+        """Drop fsspec's cached listing of a path: other processes may have written since."""
+        if hasattr(self._filesystem, "invalidate_cache"):
+            self._filesystem.invalidate_cache(path)
 
     def glob(self, pattern: str) -> DirectoryListing:
         """List the files that a pattern matches, and those in directories that it matches."""
+        self._forget(GlobPattern.split_base(pattern)[0])
         entries, directories = self._lists.glob(pattern)
         inside: list[DirectoryListing] = [DirectoryListing()] * len(directories)
 
@@ -143,11 +151,8 @@ def _files_of(infos: dict[str, dict[str, Any]]) -> list[FileEntry]:
 
 def _fsspec_entry(path: str, info: dict[str, Any]) -> FileEntry:
     size = info.get("size")
-    version = next((info[key] for key in _VERSIONS if info.get(key) is not None), None)
-    if isinstance(version, datetime):
-        version = version.timestamp()  # `info` returns a datetime where `find` returns a number
     modified = next((seconds for key in _TIMES if (seconds := _seconds(info.get(key))) is not None), None)
-    return FileEntry(path, size if isinstance(size, int) else None, None if version is None else str(version), modified)
+    return FileEntry(path, size if isinstance(size, int) else None, info_version(info), modified)
 
 
 def _seconds(time: Any) -> float | None:
@@ -157,8 +162,6 @@ def _seconds(time: Any) -> float | None:
     return float(time) if isinstance(time, (int, float)) and not isinstance(time, bool) else None
 
 
-# Keys of fsspec infos whose value changes with the file: those of object stores first, then times.
-_VERSIONS = ("ETag", "etag", "content_md5", "md5Hash", "LastModified", "last_modified", "mtime", "modified", "created")
 _TIMES = ("LastModified", "last_modified", "mtime", "modified")
 
 

@@ -31,7 +31,7 @@ def footer_digest(file: OpenFile) -> bytes:
 
 def stamp_file(file: DataFile, opened: OpenFile) -> DataFile:
     """Return an open file with the size and version that identify it, as they were when it was opened."""
-    if opened.stamp is None:
+    if opened.stamp is None or opened.source.is_remote:
         return file._replace(size=opened.source.size)
     return stamp_local_file(file, *opened.stamp)
 
@@ -89,16 +89,17 @@ def check_unchanged(parts: Iterable[SplitPart], filesystem: Any) -> None:
 def _is_planned(part: SplitPart, file: OpenFile) -> bool:
     """Whether an open file is the planned one, by size, modification time and footer."""
     stamp = file.stamp
-    if stamp is not None and (part.file.size, part.file.version) != (stamp[0], str(stamp[1])):
+    if (
+        stamp is not None
+        and not file.source.is_remote
+        and (part.file.size, part.file.version) != (stamp[0], str(stamp[1]))
+    ):
         return False
     return part.digest is None or part.digest == footer_digest(file)
 
 
 def _check_remote(planned: Sequence[DataFile], filesystem: Any) -> None:
-    """Check sizes and versions of remote files against the plan, by requests that bypass the file system's cache."""
-    if hasattr(filesystem, "invalidate_cache"):
-        for file in planned:
-            filesystem.invalidate_cache(file.path)
+    """Check sizes and versions of remote files against the plan."""
     try:
         found = RemoteLister(filesystem).stat_all([file.path for file in planned])
     except FileNotFoundError as error:

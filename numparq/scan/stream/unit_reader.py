@@ -218,8 +218,13 @@ def _with_file(units: Iterator[list[RowSlice]], file: OpenFile) -> Iterator[list
     """Yield the units of a file, unless it has changed, with its name in errors."""
     while True:
         with error_context(file=file.source.name):
-            file.check_unchanged()
-            unit = next(units, None)
+            if not file.source.is_remote:  # otherwise the read of each unit asks the file system
+                file.check_unchanged()
+            try:
+                unit = next(units, None)
+            except ParquetError:
+                file.check_unchanged()
+                raise
         if unit is None:
             return
         yield unit

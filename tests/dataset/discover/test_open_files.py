@@ -140,7 +140,7 @@ def test_damaged_remote_files_are_named_in_errors(store):
     with pytest.raises(FileNotFoundError, match="0002"):
         open_files(listing, listing.files)
     store.pipe(names[2], DATA[5:])
-    with pytest.raises(InvalidFileError, match=f"truncated since.*{names[2]}"):
+    with pytest.raises(InvalidFileError, match=f"replaced during the read.*{names[2]}"):
         open_files(listing, [listing.files[sorted(names).index(names[2])]])
 
 
