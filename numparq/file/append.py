@@ -11,10 +11,12 @@ from numparq.errors import SchemaError, UnsupportedError, error_context
 from numparq.format.column_order import NO_ORDER, ColumnOrder, leaf_orders
 from numparq.format.footer.rewrite import split_footer
 from numparq.format.footer.tail import read_footer
-from numparq.format.key_values.arrow import replace_metadata
+from numparq.format.key_values.arrow import arrow_schema_value, replace_metadata
 from numparq.format.key_values.json_document import parse_json_object
+from numparq.format.physical_type import BOOLEAN
 from numparq.format.schema import footer_schema
 from numparq.format.schema_node import SchemaNode
+from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.copy import copy_prefix
 from numparq.io.file_lock import LockedFile
 from numparq.io.filesystem import is_url, strip_file_scheme
@@ -22,7 +24,7 @@ from numparq.io.open import open_source
 from numparq.io.sink import Sink
 from numparq.typing import PathOrBuffer, StorageOptions
 
-from .append_schema import conform_to_file
+from .append_schema import file_columns
 
 Metadata = Mapping[str, str | bytes]
 _PANDAS_KEY, _ARROW_KEY = "pandas", "ARROW:schema"
@@ -158,11 +160,11 @@ def _describe_level(level: Any) -> str:
     return f"RangeIndex({level.get('start')}, {level.get('stop')}, {level.get('step')}{name})"
 
 
-# --- categorical columns --------------------------------------------------------------------------------------------
+# --- columns ----------------------------------------------------------------------------------------------------
 
 
 def _extend_columns(before: list[Any], after: list[Any]) -> list[Any]:
-    """Merge the entries of categorical columns: number of categories, and type of the codes."""
+    """Merge the entries of columns: the dtype where there were only nulls, the number and codes of categories."""
     by_field = {entry.get("field_name"): entry for entry in after if isinstance(entry, dict)}
     return [
         _extend_column(entry, by_field.get(entry.get("field_name"))) if isinstance(entry, dict) else entry
@@ -171,6 +173,8 @@ def _extend_columns(before: list[Any], after: list[Any]) -> list[Any]:
 
 
 def _extend_column(before: dict[str, Any], after: dict[str, Any] | None) -> dict[str, Any]:
+    if after is not None and "empty" in str(before.get("pandas_type")):
+        return after  # the rows before have only nulls, which tell no dtype
     if after is None or before.get("pandas_type") != "categorical" or after.get("pandas_type") != "categorical":
         return before
     mine, theirs = before.get("metadata"), after.get("metadata")
@@ -230,6 +234,7 @@ class ExistingFile:
         except BaseException:
             self._lock.close()
             raise
+        self.columns = file_columns(self._footer)
         self.key_value_metadata: dict[str, str | bytes] = {
             key: _ROW_DEPENDENT_KEYS[key](value) if key in _ROW_DEPENDENT_KEYS else value
             for key, value in self.footer.key_value_metadata.items()
@@ -249,9 +254,30 @@ class ExistingFile:
         """Copy everything before the footer into a sink: row groups, indexes and Bloom filters."""
         copy_prefix(self._lock.file.fileno(), sink, self._footer_start)
 
-    def check_schema(self, columns: Sequence[SchemaNode]) -> list[SchemaNode]:
-        """Check a frame's schema against the file's; return it as the file has it, or raise SchemaError."""
-        return conform_to_file(self._footer, columns)
+    def check_only_nulls(self, leaves: Mapping[int, SchemaNode]) -> None:
+        """Raise SchemaError if leaf columns, by index, have values, or pages that do not suit their types."""
+        for index, node in leaves.items():
+            facts = self._footer.chunks.read_table(range(len(self._footer.row_group_num_rows)), [index])
+            counts, values = facts["null_count"], facts["num_values"]
+            if ((counts >= 0) & (counts != values)).any():
+                raise SchemaError(
+                    "the column has values, though the file says that it has only nulls", column=node.name
+                )
+            # pyarrow writes a dictionary without entries, which no reader expects of booleans.
+            if node.physical == BOOLEAN and (facts["dictionary_page_offset"] >= 0).any():
+                raise SchemaError(
+                    "the column has only nulls in the file, to which booleans cannot be added; "
+                    "write all rows to a new file",
+                    column=node.name,
+                )
+
+    def replace_arrow_schema(self, columns: Sequence[UserColumn]) -> None:
+        """Replace ``ARROW:schema``, if the file has it, by that of other columns."""
+        if _ARROW_KEY in self.key_value_metadata:
+            texts = {key: text for key, value in self.key_value_metadata.items() if (text := _text(value)) is not None}
+            texts.pop(_ARROW_KEY, None)
+            value = arrow_schema_value([column.field for column in columns], texts)
+            self.key_value_metadata[_ARROW_KEY] = value.encode()
 
     def column_orders(self, columns: Sequence[SchemaNode]) -> list[ColumnOrder]:
         """Return the column order of each leaf; NO_ORDER, hence no bounds, where the footer has none that we write."""

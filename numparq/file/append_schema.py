@@ -1,80 +1,94 @@
-"""Check that columns fit those written before: earlier frames, or the file that is appended to."""
+"""Schema of the file that is appended to, and how the columns of a frame agree with it."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from numparq.errors import SchemaError
+from numparq.format.arrow_type import ArrowType
 from numparq.format.footer.file_metadata import Footer
+from numparq.format.key_values.arrow import ArrowField, ArrowHint, ArrowSchema
 from numparq.format.logical_type import LogicalType, LogicalTypeReader
-from numparq.format.schema import REPETITION_NAMES
+from numparq.format.schema import OPTIONAL, REPEATED, REPETITION_NAMES
 from numparq.format.schema_node import SchemaNode
 from numparq.format.thrift.idl import enum_value
+from numparq.from_pandas.user_schema import UserColumn
+from numparq.types.arrow_fields import LIST_KINDS, MAX_DEPTH, NESTED_KINDS, field_from_node
+from numparq.types.parquet_type import parquet_type
 
-_OPTIONAL, _REPEATED = 1, 2
 _NAMED_FREELY = ("LIST", "MAP", "MAP_KEY_VALUE")  # groups within which names mean nothing
 # What says no more than the physical type does.
 _PLAIN = {("INT32", 32), ("INT64", 64)}
 
 
-def check_columns(nodes: Sequence[SchemaNode], known: Sequence[SchemaNode]) -> None:
-    """Raise SchemaError if a frame's columns are not those written before; the message has the first difference."""
-    _check_names([node.name for node in known], [node.name for node in nodes])
-    for node, before in zip(nodes, known, strict=True):
-        if node != before:
-            raise _difference(node, before, (node.name,))
+def conform_to_file(footer: Footer, columns: Sequence[SchemaNode]) -> list[SchemaNode]:
+    """Return columns as a file has them: `conform` for each of its columns, in its order.
 
-
-def _difference(node: SchemaNode, before: SchemaNode, path: tuple[str, ...]) -> SchemaError:
-    """Return the error for two nodes that differ, here or in the first of their fields that does."""
-    column = ".".join(path)
-    for ours, theirs in (
-        (_described(node), _described(before)),
-        (REPETITION_NAMES[node.repetition], REPETITION_NAMES[before.repetition]),
-        (f"field id {node.field_id}", f"field id {before.field_id}"),
-        ([child.name for child in node.children], [child.name for child in before.children]),
-    ):
-        if ours != theirs:
-            return SchemaError(f"the frame has {ours}, but the file has {theirs}", column=column)
-    pairs = zip(node.children, before.children, strict=True)
-    inner, other = next((inner, other) for inner, other in pairs if inner != other)
-    return _difference(inner, other, (*path, inner.name))
-
-
-def conform_to_file(footer: Footer, columns: Sequence[Any]) -> list[Any]:
-    """Compare the schema of a file with that of frames that are to be appended.
-
-    Names within lists and maps, and field ids, are taken from the file; a column without nulls in it goes into one that
-    may have some. All else has to be the same.
-
-    Parameters
-    ----------
-    footer : Footer
-        The file's.
-    columns : sequence of Node
-        The frames' top-level columns.
-
-    Returns
-    -------
-    list of Node
-        The columns as the file has them.
-
-    Raises
-    ------
-    SchemaError
-        When they differ; it names the first column that does, and how.
+    Raises SchemaError for the first difference.
     """
+    known = file_nodes(footer)
+    check_names([node.name for node in known], [column.name for column in columns])
+    first = next((number for number, node in enumerate(known) if node.name != columns[number].name), None)
+    if first is not None:
+        raise SchemaError(
+            f"the order of the columns differs: at {first} the file has {known[first].name!r}",
+            column=columns[first].name,
+        )
+    return [conform(node, column, (column.name,)) for node, column in zip(known, columns, strict=True)]
+
+
+def file_columns(footer: Footer) -> list[UserColumn]:
+    """Return the columns of a file, with the Arrow types that ``ARROW:schema`` has for them."""
+    nodes = file_nodes(footer)
+    schema = ArrowSchema(footer.key_value_metadata.get("ARROW:schema"), len(nodes))
+    return [
+        UserColumn(node, _hinted_field(field_from_node(node), schema.field_hint(number)))
+        for number, node in enumerate(nodes)
+    ]
+
+
+def _hinted_field(field: ArrowField, hint: ArrowHint | None) -> ArrowField:
+    """Return a field with the type that the Arrow schema has for it, where the values are stored so."""
+    kind = hint.type if hint is not None else None
+    if hint is None or kind is None:
+        return field
+    if field.children:
+        children = hint.children(len(field.children)) if _is_same_group(field.type, kind) else None
+        if children is None:
+            return field
+        pairs = zip(field.children, children, strict=True)
+        return replace(field, type=kind, children=tuple(_hinted_field(child, inner) for child, inner in pairs))
+    try:
+        is_stored_so = kind.kind not in NESTED_KINDS and parquet_type(kind) == parquet_type(field.type)
+    except (KeyError, SchemaError):
+        return field
+    return replace(field, type=kind) if is_stored_so else field
+
+
+def _is_same_group(known: ArrowType, hinted: ArrowType) -> bool:
+    return known.kind == hinted.kind or (known.kind in LIST_KINDS and hinted.kind in LIST_KINDS)
+
+
+def file_nodes(footer: Footer) -> list[SchemaNode]:
+    """Return the top-level columns of a file; SchemaError if its schema is incomplete or too deep."""
     logical_types = LogicalTypeReader(footer.schema_layout, footer.text)
-    known = [_FileElement(footer, number, logical_types) for number in range(len(footer.schema_records))]
-    names = [element.name for element in known]
-    top, _ = _children(known, 0)
-    _check_names([names[number] for number in top], [column.name for column in columns])
-    return [_conform(known, number, column, (column.name,), False) for number, column in zip(top, columns, strict=True)]
+    elements = [_FileElement(footer, number, logical_types) for number in range(len(footer.schema_records))]
+    nodes: list[tuple[SchemaNode, int]] = []  # with their depth, the next one last
+    for element in reversed(elements):  # a group's children come before it, then
+        if element.num_children > len(nodes):
+            raise SchemaError("the schema of the file is incomplete")
+        children = [nodes.pop() for _ in range(element.num_children)]
+        depth = 1 + max((inner for _, inner in children), default=0)
+        if depth > 2 * MAX_DEPTH:
+            raise SchemaError(f"the schema of the file is nested more than {2 * MAX_DEPTH} deep")
+        nodes.append((element.node(tuple(node for node, _ in children)), depth))
+    return list(nodes[-1][0].children) if nodes else []
 
 
-def _check_names(file: list[str], frame: list[str]) -> None:
+def check_names(file: Sequence[str], frame: Sequence[str]) -> None:
+    """Raise SchemaError if a frame has other columns than a file; their order may differ."""
     if file == frame:
         return
     in_file, in_frame = set(file), set(frame)
@@ -91,8 +105,6 @@ def _check_names(file: list[str], frame: list[str]) -> None:
         )
     if len(file) != len(frame):
         raise SchemaError(f"the file has {len(file)} columns, the frame {len(frame)}, by the same names")
-    first = next(number for number, name in enumerate(file) if name != frame[number])
-    raise SchemaError(f"the order of the columns differs: at {first} the file has {file[first]!r}", column=frame[first])
 
 
 def _index_hint(name: str) -> str:
@@ -106,7 +118,7 @@ class _FileElement:
     def __init__(self, footer: Footer, number: int, logical_types: LogicalTypeReader) -> None:
         words, slots = footer.schema_records[number].tolist(), footer.schema_layout.slots
         self.name = footer.text(*words[slots["name"].word :][:2])
-        self.children = max(words[slots["num_children"].word], 0)
+        self.num_children = max(words[slots["num_children"].word], 0)
         self.repetition = max(words[slots["repetition_type"].word], 0)
         self.is_leaf = bool(footer.is_leaf[number])
         self.physical = words[slots["type"].word] if self.is_leaf else None
@@ -114,53 +126,40 @@ class _FileElement:
         self.field_id = words[slots["field_id"].word] if words[0] >> slots["field_id"].field.id & 1 else None
         self.logical = logical_types.read(words)
 
-
-def _children(elements: list[_FileElement], number: int) -> tuple[list[int], int]:
-    """List the elements that a group has, and where the group ends."""
-    found, place = [], number + 1
-    for _ in range(elements[number].children):
-        if place >= len(elements):
-            raise SchemaError("the schema of the file is incomplete")
-        found.append(place)
-        place = _end(elements, place)
-    return found, place
+    def node(self, children: tuple[SchemaNode, ...]) -> SchemaNode:
+        """Return the element as a node with children."""
+        length = self.type_length or 0
+        return SchemaNode(self.name, self.repetition, self.physical, length, self.logical, children, self.field_id)
 
 
-def _end(elements: list[_FileElement], number: int) -> int:
-    left, place = 1, number
-    while left and place < len(elements):
-        left += elements[place].children - 1
-        place += 1
-    return place
+def conform(known: SchemaNode, node: SchemaNode, path: tuple[str, ...], names_are_free: bool = False) -> SchemaNode:
+    """Return a column as a file has it, which stores the same values.
 
-
-def _conform(elements: list[_FileElement], number: int, node: Any, path: tuple[str, ...], names_are_free: bool) -> Any:
-    element = elements[number]
+    Names within lists and maps, and field ids, are taken from the file; a column without nulls in it goes into one that
+    may have some. Raises SchemaError for any other difference; it names the first one, by `path`.
+    """
     column = ".".join(path)
-    if not names_are_free and element.name != node.name:
-        raise SchemaError(f"the file has the field {element.name!r}, the frame {node.name!r}", column=column)
-    if _meaning(element) != _meaning(node):
-        raise SchemaError(f"the file has {_described(element)}, the frame {_described(node)}", column=column)
+    if not names_are_free and known.name != node.name:
+        raise SchemaError(f"the file has the field {known.name!r}, the frame {node.name!r}", column=column)
+    if _meaning(known) != _meaning(node):
+        raise SchemaError(f"the file has {_described(known)}, the frame {_described(node)}", column=column)
     repetition = node.repetition
-    if element.repetition != repetition:
-        if len(path) > 1 or repetition == _REPEATED or element.repetition != _OPTIONAL or node.children:
-            theirs, ours = (str(enum_value("FieldRepetitionType", item)) for item in (element.repetition, repetition))
+    if known.repetition != repetition:
+        if len(path) > 1 or repetition == REPEATED or known.repetition != OPTIONAL or node.children:
+            theirs, ours = (REPETITION_NAMES[item].upper() for item in (known.repetition, repetition))
             raise SchemaError(f"the column is {theirs} in the file, and {ours} in the frame", column=column)
-        repetition = _OPTIONAL
-    inside, _ = _children(elements, number)
-    if len(inside) != len(node.children):
-        counts = f"{len(inside)} in the file, {len(node.children)} in the frame"
+        repetition = OPTIONAL
+    if len(known.children) != len(node.children):
+        counts = f"{len(known.children)} in the file, {len(node.children)} in the frame"
         raise SchemaError(f"the number of fields differs: {counts}", column=column)
     names_are_free = (node.logical is not None and node.logical.kind in _NAMED_FREELY) or (
-        names_are_free and node.repetition == _REPEATED
+        names_are_free and node.repetition == REPEATED
     )
     children = tuple(
-        _conform(elements, child, inner, (*path, inner.name), names_are_free)
-        for child, inner in zip(inside, node.children, strict=True)
+        conform(child, inner, (*path, inner.name), names_are_free)
+        for child, inner in zip(known.children, node.children, strict=True)
     )
-    return dataclasses.replace(
-        node, name=element.name, repetition=repetition, children=children, field_id=element.field_id
-    )
+    return replace(node, name=known.name, repetition=repetition, children=children, field_id=known.field_id)
 
 
 def _meaning(node: Any) -> tuple[Any, ...]:

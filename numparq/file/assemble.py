@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numparq.column.write.chunk import EncodedLeaf
-from numparq.format.footer.rewrite import FooterParts
+from numparq.format.footer.rewrite import FooterParts, retype_chunks
 from numparq.format.footer.tail import MAGIC
+from numparq.format.schema_node import SchemaNode
 from numparq.format.thrift.encode import EncodedThrift, encode_struct
 from numparq.io.sink import Sink
 from numparq.util.version import CREATED_BY
@@ -53,6 +54,15 @@ class FileAssembler:
     def last_footer(self) -> bytes:
         """Footer that was written last, as bytes; empty before."""
         return self._last_end[1]
+
+    def retype_leaves(self, plan: WritePlan, leaves: Mapping[int, SchemaNode]) -> None:
+        """Continue by a plan that gives other types to leaf columns, by index, which have only nulls so far."""
+        self._write_indexes()  # which completes the RowGroup structs
+        self.plan = plan
+        types = {index: node.physical for index, node in leaves.items() if node.physical is not None}
+        self._row_groups = [retype_chunks(group, types) for group in self._row_groups]
+        if self._existing:
+            self._existing = self._existing.retype_leaves(leaves)
 
     def write_magic(self) -> None:
         """Write the magic number at the start of the file."""

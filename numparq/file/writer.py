@@ -10,11 +10,11 @@ from numparq.column.leaf_values import SourceColumn
 from numparq.column.scratch import ThreadScratch
 from numparq.column.write.chunk import EncodedLeaf
 from numparq.errors import ParquetError, SchemaError, error_context
-from numparq.format.key_values.arrow import ArrowField, arrow_schema_value
+from numparq.format.key_values.arrow import arrow_schema_value
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables, shred_table
 from numparq.from_pandas.frame import ShreddedFrame, shred_frame
-from numparq.from_pandas.user_schema import parse_schema
+from numparq.from_pandas.user_schema import UserColumn, parse_schema
 from numparq.io.open import open_sink
 from numparq.io.sink import BytesSink, Sink
 from numparq.typing import FrameOrArrow, PathOrBuffer, SortingColumns, StorageOptions
@@ -26,11 +26,11 @@ from numparq.util.worker_pool import WorkerPool
 
 from . import writer_options
 from .append import extend_key_values, open_existing
-from .append_schema import check_columns
 from .argument_advice import WRITER_ADVICE
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
-from .write_plan import write_plan
+from .fit_frame import fit_frame, frame_schema, retyped_leaves
+from .write_plan import WritePlan, write_plan
 from .writer_options import RowGroupSize, WriterOptions, check_option_names
 
 _BATCH_VALUES = 1 << 18  # row groups are encoded together up to so many values
@@ -149,9 +149,8 @@ class ParquetWriter(TransactionalWriter):
         self._own_context = WriterContext(threads, progress) if context is None else None
         self._workshop = context or self._own_context or WriterContext(1)
         self._assembler: FileAssembler | None = None
-        self._columns: list[SchemaNode] = []
+        self._columns: list[UserColumn] = []
         self._metadata: dict[str, str | bytes] = {}
-        self._fields: list[ArrowField] = []
         self._arrow_schema: str | None = None
         self._existing = open_existing(path, storage_options, filesystem) if append else None
         self._category_order = CategoryOrder(self._existing.name if self._existing else None)
@@ -170,7 +169,8 @@ class ParquetWriter(TransactionalWriter):
         Parameters
         ----------
         df : pandas.DataFrame, or Arrow data such as a polars.DataFrame
-            Rows with the columns of the first ones, or of the schema.
+            Rows with the columns of the first ones, or of the schema, in any order. Values of another type are cast
+            where all of them fit exactly. A column of nulls only, or of empty lists, may get its type later.
         index : bool, optional
             As in `numparq.to_parquet`.
         """
@@ -193,11 +193,14 @@ class ParquetWriter(TransactionalWriter):
         self._check_writing()
         with error_context(file=self._sink.name):
             if self._assembler is None:
-                self._begin(shredded)
+                shredded = self._begin(shredded)
             else:
-                check_columns([column.node for column in shredded.columns], self._columns)
+                shredded, columns = fit_frame(shredded, self._columns)
                 self._check_category_order(shredded)
+                leaves = self._retyped_leaves(self._columns, columns)
                 self._extend_key_values(shredded)
+                self._columns = columns
+                self._retype(leaves, self._assembler)
             if self._own_context:
                 self._own_context.progress.add_total(shredded.num_rows)
             try:
@@ -206,26 +209,46 @@ class ParquetWriter(TransactionalWriter):
                 self.abort()
                 raise
 
-    def _begin(self, shredded: ShreddedFrame) -> None:
-        self._columns = [column.node for column in shredded.columns]
-        self._metadata, self._fields = dict(shredded.key_value_metadata), shredded.arrow_fields
-        self._arrow_schema = shredded.arrow_schema
+    def _begin(self, shredded: ShreddedFrame) -> ShreddedFrame:
+        """Begin the file by the first frame; return it, fitted to the existing rows."""
+        self._metadata, self._arrow_schema = dict(shredded.key_value_metadata), shredded.arrow_schema
+        self._columns = frame_schema(shredded)
         if self._existing:
-            columns, orders = self._existing.check_schema(self._columns), self._existing.column_orders(self._columns)
-            plan = write_plan(columns, self._options, orders)
-        else:
-            plan = write_plan(self._columns, self._options)
+            shredded, self._columns = fit_frame(shredded, self._existing.columns)
+        plan = self._plan()
         footer = self._existing.footer if self._existing else None
         assembly = FileAssembler(self._sink, plan, __version__, footer)
         assembly.alignment = self._alignment
         assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
         self._check_category_order(shredded)
         if self._existing:
+            leaves = self._retyped_leaves(self._existing.columns, self._columns)
             self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer
+            self._retype(leaves, assembly)
             self._existing.copy_row_groups(self._sink)
         else:
             assembly.write_magic()
         self._assembler = assembly
+        return shredded
+
+    def _plan(self) -> WritePlan:
+        nodes = [column.node for column in self._columns]
+        return write_plan(nodes, self._options, self._existing.column_orders(nodes) if self._existing else None)
+
+    def _retyped_leaves(self, before: Sequence[UserColumn], after: Sequence[UserColumn]) -> dict[int, SchemaNode]:
+        """Return the leaf columns, by index, that have only nulls so far and get a type."""
+        leaves = retyped_leaves([column.node for column in before], [column.node for column in after])
+        if self._existing:
+            self._existing.check_only_nulls(leaves)
+        return leaves
+
+    def _retype(self, leaves: dict[int, SchemaNode], assembler: FileAssembler) -> None:
+        """Replace the types of leaf columns in the rows before, which have only nulls there."""
+        if leaves:
+            self._arrow_schema = None
+            assembler.retype_leaves(self._plan(), leaves)
+            if self._existing:
+                self._existing.replace_arrow_schema(self._columns)
 
     def _extend_key_values(self, shredded: ShreddedFrame) -> None:
         """Extend the keys that restore a frame to this frame's rows."""
@@ -282,7 +305,8 @@ class ParquetWriter(TransactionalWriter):
         assert self._assembler is not None
         metadata = self._metadata | self._given_metadata
         if not self._existing and self._store_schema:
-            metadata["ARROW:schema"] = self._arrow_schema or arrow_schema_value(self._fields, metadata)
+            fields = [column.field for column in self._columns]
+            metadata["ARROW:schema"] = self._arrow_schema or arrow_schema_value(fields, metadata)
         self._assembler.write_footer(metadata)
 
     def close(self) -> None:

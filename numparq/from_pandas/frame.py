@@ -28,6 +28,8 @@ from .labels import IndexLevel, frame_columns, select_by_schema
 from .numbers import number_converter
 from .user_schema import UserColumn, UserSchema, parse_schema
 
+ColumnArray = Any  # a NumPy or pandas array, Index or IndexLevel
+
 
 @dataclass(slots=True)
 class ShreddedFrame:
@@ -45,6 +47,8 @@ class ShreddedFrame:
         Columns whose type follows from their values, not their dtype: a slice of rows may have another type.
     arrow_schema : str or None
         Value of ``ARROW:schema``, if it does not follow from `arrow_fields`.
+    arrays : list
+        Array of each column, from whose row `first_row` on the rows come.
     """
 
     columns: list[SourceColumn]
@@ -54,10 +58,13 @@ class ShreddedFrame:
     ordered_categories: dict[str, pd.Index] = field(default_factory=dict)
     inferred_columns: frozenset[str] = frozenset()
     arrow_schema: str | None = None
+    arrays: list[ColumnArray] = field(default_factory=list)
+    first_row: int = 0
 
     def slice(self, start: int, stop: int) -> ShreddedFrame:
         """Return rows `start` to `stop` (exclusive) with the types and metadata of all rows, without a copy."""
-        return replace(self, columns=[column.from_row(start) for column in self.columns], num_rows=stop - start)
+        columns, first_row = [column.from_row(start) for column in self.columns], self.first_row + start
+        return replace(self, columns=columns, num_rows=stop - start, first_row=first_row)
 
     def inferred_schema(self) -> UserSchema:
         """Return the types of the inferred columns, by which a slice of rows is shredded."""
@@ -106,9 +113,9 @@ def shred_frame(
     inferred = frozenset(
         name for name, dtype in dtypes.items() if (isinstance(dtype, np.dtype) and dtype.kind == "O") or name in spread
     )
-    return ShreddedFrame(
-        columns, len(df), fields, _key_value_metadata(df, levels, entries, index is not False), ordered, inferred
-    )
+    metadata = _key_value_metadata(df, levels, entries, index is not False)
+    arrays = [part.values for part in parts]
+    return ShreddedFrame(columns, len(df), fields, metadata, ordered, inferred, arrays=arrays)
 
 
 def check_frame(df: object) -> None:
@@ -127,11 +134,11 @@ def shred_column(name: str, values: Any, user_column: UserColumn | None = None) 
         if user_column is not None and user_column.is_variant:
             from .nested.variant import variant_column
 
-            return variant_column(name, _array(values), user_column)
+            return variant_column(name, plain_array(values), user_column)
         try:
             source = _column_values(values)
         except NestedValuesError:
-            return _nested_column(name, _array(values), user_column)
+            return _nested_column(name, plain_array(values), user_column)
         if user_column is None:
             return source.column(name)
         if user_column.is_flat and not source.children:
@@ -146,10 +153,11 @@ def shred_column(name: str, values: Any, user_column: UserColumn | None = None) 
 def _column_values(values: Any) -> ColumnValues:
     if isinstance(values, pd.RangeIndex):
         return _range_values(values)
-    return values.column_values(array_values) if isinstance(values, IndexLevel) else array_values(_array(values))
+    return values.column_values(array_values) if isinstance(values, IndexLevel) else array_values(plain_array(values))
 
 
-def _array(values: Any) -> Any:
+def plain_array(values: Any) -> Any:
+    """Return the array of a Series, Index or IndexLevel, or the array itself."""
     return values.array if isinstance(values, (pd.Series, pd.Index, IndexLevel)) else values
 
 

@@ -449,7 +449,7 @@ def test_arrow_arrays_cast_to_the_schema():
     for data_type in (PAIRS, pa.large_list(pa.list_(pa.int8(), 2)), pa.struct([("a", pa.timestamp("ms", "UTC"))])):
         empty = pa.array([None], data_type)
         field = nested_column("c", empty).field
-        assert nested_column("c", empty, field).field == field
+        assert nested_column("c", empty, field=field).field == field
         assert field_to_pyarrow(field) == data_type
 
 

@@ -83,7 +83,7 @@ def test_append_creates_a_missing_file(tmp_path: Path):
     [
         (lambda df: df.drop(columns="real"), "real"),
         (lambda df: df.rename(columns={"real": "surreal"}), "real"),
-        (lambda df: df.astype({"number": "int32"}), "number"),
+        (lambda df: df.assign(number=df["number"] + 0.5), "number"),
         (lambda df: df.set_index(pd.RangeIndex(5, 5 + 2 * len(df), 2)), "RangeIndex"),
     ],
 )

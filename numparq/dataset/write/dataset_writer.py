@@ -13,7 +13,6 @@ from numparq.dataset.commit.remote_stage import RemoteJob
 from numparq.dataset.listing.files import DirectoryListing
 from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
 from numparq.errors import error_context
-from numparq.file.append_schema import check_columns
 from numparq.file.argument_advice import WRITE_ADVICE
 from numparq.file.category_order import CategoryOrder
 from numparq.file.writer import ParquetWriter, WriterContext
@@ -21,9 +20,9 @@ from numparq.file.writer_options import DEFAULT_ROW_GROUP_ROWS, check_option_nam
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.footer.tail import read_footer
 from numparq.format.open_file import OpenFile
-from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables
 from numparq.from_pandas.frame import ShreddedFrame
+from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
 from numparq.typing import FrameOrArrow, PathLike, StorageOptions
 from numparq.util.arguments import check_flag, check_list, check_optional_positive_int, check_seconds
@@ -135,7 +134,7 @@ class DatasetWriter(TransactionalWriter):
         )
         self._keep_footers = bool(write_metadata_file)
         self._written: set[PartitionValues] = set()
-        self._nodes: list[SchemaNode] | None = None
+        self._known: list[UserColumn] | None = None
         self._sample: bytes | None = None  # a file of the same columns, without rows
         self._order = CategoryOrder()
         self._workshop = WriterContext(threads, progress)
@@ -171,7 +170,7 @@ class DatasetWriter(TransactionalWriter):
         self._check_writing()
         try:
             for frame in self._partition(df, index):
-                self._check(frame.whole)
+                self._fit(frame)
                 self._workshop.progress.add_total(frame.whole.num_rows)
                 for batch in frame.batches():
                     self._written |= {stretch.values for stretch in batch}
@@ -187,15 +186,13 @@ class DatasetWriter(TransactionalWriter):
         else:
             yield partition_frame(df, self._columns, index, self._schema)
 
-    def _check(self, taken: ShreddedFrame) -> None:
-        """Raise SchemaError if the columns of a frame differ from those of the first."""
-        self._order.check_append(taken.ordered_categories)
-        nodes = [column.node for column in taken.columns]
-        if self._nodes is None:
-            self._nodes = nodes
-            if self._behavior != "error":
-                self._sample = _without_rows(taken)
-        check_columns(nodes, self._nodes)
+    def _fit(self, frame: PartitionedFrame) -> None:
+        """Fit the columns of a frame to those of earlier ones; raise SchemaError if they differ."""
+        self._order.check_append(frame.whole.ordered_categories)
+        known = frame.fit(self._known)
+        if known != self._known and self._behavior != "error":
+            self._sample = _without_rows(frame.whole)
+        self._known = known
 
     # --- close and abort --------------------------------------------------------------------------------------------
 
@@ -225,14 +222,14 @@ class DatasetWriter(TransactionalWriter):
     def _with_metadata(self, changes: CommitChanges, found: DirectoryListing) -> CommitChanges:
         """Add new ``_metadata`` and ``_common_metadata`` files to the changes of a commit."""
         new = [(written.name, parse_footer(written.footer)) for written in self._spread.written]
-        if not new or self._nodes is None:
+        if not new or self._known is None:
             return changes
         going, start = set(changes.gone), len(self._job.base.rstrip("/")) + 1
         staying = [entry.path for entry in found.files if entry.path not in going]
         footers: dict[str, Footer] = {}
         self._workshop.pool.run([partial(_read_footer, self._job, path, footers) for path in staying])
         files = sorted([*new, *((path[start:], footer) for path, footer in footers.items())], key=lambda file: file[0])
-        over = encode_metadata_files(files, self._nodes, new[0][1])
+        over = encode_metadata_files(files, [column.node for column in self._known], new[0][1])
         return CommitChanges([path for path in changes.gone if path[start:] not in over], over)
 
     def _discard(self) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 from numparq.dataset.partitions.partitioning import format_hive_path
 from numparq.dataset.partitions.text import check_partition_column, format_partition_values
 from numparq.errors import SchemaError, error_context
+from numparq.file.fit_frame import fit_frame, frame_schema
 from numparq.from_pandas.arrow_stream import arrow_key_values, arrow_to_frame, without_views
 from numparq.from_pandas.frame import ShreddedFrame, check_frame, shred_column, shred_frame
 from numparq.from_pandas.labels import unique_names
@@ -204,6 +205,14 @@ class PartitionedFrame:
         self.whole = _without_range(shred_frame(rest, index, given, keys))
         # A subset of the rows could infer other types than the whole frame.
         self._given = UserSchema({**given.columns, **self.whole.inferred_schema().columns}, given.is_complete)
+        self._known = frame_schema(self.whole)
+
+    def fit(self, known: Sequence[UserColumn] | None) -> list[UserColumn]:
+        """Fit the columns to known ones, if there are any; return them, with the frame's types where these are open."""
+        self._known = frame_schema(self.whole)
+        if known is not None:
+            self.whole, self._known = fit_frame(self.whole, known)
+        return self._known
 
     def batches(self) -> Iterator[list[PartitionRows]]:
         """Yield the rows partition by partition, in batches of limited memory."""
@@ -227,13 +236,13 @@ class PartitionedFrame:
         some = self._rest.take(rows)
         if self._index is None and isinstance(self._rest.index, pd.RangeIndex):
             some.index = pd.RangeIndex(len(rows))
-        taken = shred_frame(some, self._index, self._given, self._keys)
-        for column, known in zip(taken.columns, self.whole.columns, strict=True):
-            if column.node != known.node:
+        taken, known = fit_frame(shred_frame(some, self._index, self._given, self._keys), self._known)
+        for column, whole in zip(known, self._known, strict=True):
+            if column.node != whole.node:
                 raise SchemaError(
                     "some rows of the column have another type than the whole column", column=column.node.name
                 )
-        return replace(self.whole, columns=taken.columns, num_rows=len(rows))
+        return replace(self.whole, columns=taken.columns, arrays=taken.arrays, num_rows=len(rows), first_row=0)
 
 
 def partition_frame(

@@ -16,12 +16,11 @@ from numparq.dataset.commit.remote_stage import RemoteStage
 from numparq.dataset.listing.patterns import is_hidden_path
 from numparq.dataset.partitions.partitioning import format_hive_path
 from numparq.errors import SchemaError
-from numparq.file.append_schema import check_columns
 from numparq.file.category_order import CategoryOrder
 from numparq.file.writer import ParquetWriter, WriterContext
-from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.arrow_stream import arrow_to_frame, is_arrow_data, read_table, without_views
 from numparq.from_pandas.frame import shred_frame
+from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.sink import Sink
 from numparq.typing import FrameOrArrow
 from numparq.util.transaction import TransactionalWriter
@@ -122,7 +121,7 @@ class TaskWriter(TransactionalWriter):
         create_file = partial(_create_file, stage, self._staged)
         files = PartitionFiles(stage.id, create_file, make_writer, layout.file_limits, task)
         self._spread = PartitionedFileWriter(files.writer_of, self._columns.folder, self._workshop.pool)
-        self._nodes: list[SchemaNode] | None = None
+        self._known: list[UserColumn] | None = None
         self._order = CategoryOrder()
         self._begin_writing()
 
@@ -203,9 +202,7 @@ class TaskWriter(TransactionalWriter):
         )
         if is_table:  # it has no frame for the pandas metadata to restore
             frame.whole = replace(frame.whole, key_value_metadata={})
-        nodes = [column.node for column in frame.whole.columns]
-        self._nodes = self._nodes or nodes
-        check_columns(nodes, self._nodes)
+        self._known = frame.fit(self._known)
         self._order.check_append(frame.whole.ordered_categories)
         for stretches in frame.batches():
             self._spread.write([_put_in(folder, stretch) for stretch in stretches])
@@ -232,7 +229,8 @@ class TaskWriter(TransactionalWriter):
             StagedFile(written.name, self._staged[written.name], written.num_rows, written.num_bytes)
             for written in self._spread.written
         )
-        columns = xxhash.xxh3_128_hexdigest(repr(self._nodes).encode())
+        nodes = None if self._known is None else [column.node for column in self._known]
+        columns = xxhash.xxh3_128_hexdigest(repr(nodes).encode())
         self.message = TaskMessage(self._stage.id, self._task, tuple(files), columns)
         return self.message
 

@@ -1,16 +1,17 @@
-"""Rewrite a footer without decoding its row groups: append row groups, or refer to them by `file_path`."""
+"""Rewrite a footer without decoding its row groups: append row groups, retype leaves, or refer to a `file_path`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.format.schema_node import SchemaNode, to_schema_elements
 from numparq.format.thrift.decode import Record, decoder_stack, read_record, root_record
-from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_field_header
+from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_field_header, encode_struct
 from numparq.format.thrift.idl import load_idl
 from numparq.format.thrift.layout import thrift_layout
 from numparq.kernels import kernels
@@ -24,6 +25,9 @@ _NUMBERS = (wire.I16, wire.I32, wire.I64)
 _FIXED_BYTES = {wire.TRUE: 0, wire.FALSE: 0, wire.I8: 1, wire.DOUBLE: 8, wire.UUID: 16}
 
 _FILE_PATH = 1  # field id, the first of ColumnChunk
+_SCHEMA = 2  # field id in FileMetaData
+_COLUMNS, _META_DATA = 1, 3  # field ids in RowGroup and ColumnChunk
+_TYPE = 1  # field id in ColumnMetaData, and in the SchemaElement of a leaf
 
 
 @dataclass(eq=False)
@@ -79,6 +83,23 @@ class FooterParts:
             out += encode_field_header(number, kind, last) + value
             last = number
         return bytes(out) + b"\0"
+
+    def retype_leaves(self, leaves: Mapping[int, SchemaNode]) -> FooterParts:
+        """Return the parts with other types of leaf columns, by index, in the schema; its other elements stay."""
+        kind, data = self.fields[_SCHEMA]
+        count, _, position = _list_header(data, 0)
+        elements: list[EncodedThrift] = []
+        leaf = 0
+        for _ in range(count):
+            start, position = position, _skip(data, position, wire.STRUCT)
+            element = EncodedThrift(data[start:position])
+            if elements and _TYPE in _field_starts(element, 0):
+                node = leaves.get(leaf)
+                element = element if node is None else EncodedThrift(_encoded_element(node))
+                leaf += 1
+            elements.append(element)
+        schema = encode_field("FileMetaData", "schema", elements)
+        return replace(self, fields={**self.fields, _SCHEMA: (kind, schema)})
 
     def _pairs(self, changes: Mapping[str, str | bytes]) -> list[tuple[str | bytes, str | bytes | None]]:
         """Replace values at the first of equal keys, and append new keys."""
@@ -260,6 +281,37 @@ def _skip_elements(data: bytes, position: int, kind: int, depth: int) -> int:
         for inner in kinds:
             position = _skip(data, position, inner, depth + 1, in_list=True)
     return position
+
+
+def _field_starts(data: bytes, position: int) -> dict[int, int]:
+    """Return the position of each field's value in a struct, by field id."""
+    starts, last = {}, 0
+    while data[position] & 15:
+        kind, last, start = _field(data, position, last)
+        starts[last] = start
+        position = _skip(data, start, kind)
+    return starts
+
+
+def retype_chunks(row_group: EncodedThrift, types: Mapping[int, int]) -> EncodedThrift:
+    """Return a RowGroup with other physical types of column chunks, by column: a byte of each changes.
+
+    The chunks must have only nulls: PLAIN pages without values are the same for all types.
+    """
+    out = bytearray(row_group)
+    count, _, position = _list_header(row_group, _field_starts(row_group, 0)[_COLUMNS])
+    for column in range(count):
+        physical = types.get(column)
+        if physical is not None:
+            meta_data = _field_starts(row_group, position)[_META_DATA]
+            out[_field_starts(row_group, meta_data)[_TYPE]] = physical << 1  # zigzag
+        position = _skip(row_group, position, wire.STRUCT)
+    return EncodedThrift(bytes(out))
+
+
+def _encoded_element(node: SchemaNode) -> bytes:
+    """Encode the SchemaElement of a leaf."""
+    return encode_struct("SchemaElement", to_schema_elements([node])[-1])
 
 
 def row_groups_with_file_path(footer: Footer, file_path: str) -> list[EncodedThrift]:

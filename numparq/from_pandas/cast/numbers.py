@@ -108,6 +108,21 @@ def floats_to_floats(before: ArrowType, after: ArrowType) -> Cast:
     return step
 
 
+def floats_exactly(before: ArrowType, after: ArrowType) -> Cast:
+    """Cast floats to another size that holds them exactly; NaN stays NaN."""
+    dtype = np.dtype(f"f{after.bit_width // 8}")
+
+    def step(leaf: LeafValues) -> LeafValues:
+        floats = float_view(leaf, before)
+        with np.errstate(over="ignore"):
+            cast = floats.astype(dtype)
+        bad = (cast.astype(floats.dtype) != floats) & (floats == floats)
+        raise_first(leaf, bad, lambda place: float(floats[place]))
+        return replace_values(leaf, float_bytes(cast))
+
+    return step
+
+
 def booleans_to_integers(before: ArrowType, after: ArrowType) -> Cast:
     """Cast booleans to 0 and 1."""
     return lambda leaf: replace_values(leaf, leaf.values.astype(f"i{stored_bits(after) // 8}"))

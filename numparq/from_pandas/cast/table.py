@@ -1,8 +1,8 @@
-"""Cast column values to the user's schema: exact, or an error that names the value."""
+"""Cast column values to a type: that of the user's schema, or of rows written before. Errors name the value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from .bytes import (
 )
 from .numbers import (
     booleans_to_integers,
+    floats_exactly,
     floats_to_floats,
     floats_to_integers,
     integers_to_booleans,
@@ -45,7 +46,9 @@ _STORED_KINDS = {
 }
 
 _TEMPORAL = ("date", "time", "timestamp", "duration")
-CASTS: dict[tuple[str, str], CastRule] = {
+CastRules = Mapping[tuple[str, str], CastRule]
+# What the user's schema may ask for.
+CASTS: CastRules = {
     ("int", "int"): integers_to_integers,
     ("int", "float"): integers_to_floats,
     ("int", "decimal"): integers_to_decimals,
@@ -76,19 +79,30 @@ CASTS: dict[tuple[str, str], CastRule] = {
     },
 }
 
+# What needs no schema: the values mean the same afterwards, and none is rounded.
+EXACT_CASTS: CastRules = {
+    **{
+        (before, after): rule
+        for (before, after), rule in CASTS.items()
+        if before in (after, "null") or {before, after} == {"binary", "fixed_size_binary"}
+    },
+    **{pair: CASTS[pair] for pair in (("int", "float"), ("float", "int"), ("int", "decimal"))},
+    ("float", "float"): floats_exactly,
+}
+
 
 def stored_kind(arrow_type: ArrowType) -> str:
     """Return the kind of a type by its storage: text, binary and UUID variants become one each."""
     return _STORED_KINDS.get(arrow_type.kind, arrow_type.kind)
 
 
-def cast_values(values: ColumnValues, user_column: UserColumn) -> ColumnValues:
-    """Return the values of a flat column cast to the type of the user's schema.
+def cast_values(values: ColumnValues, user_column: UserColumn, rules: CastRules = CASTS) -> ColumnValues:
+    """Return the values of a flat column cast to the type of a schema by one of the `rules`.
 
     Raises SchemaError if there is no such cast; `leaves` raises it for a value that does not fit.
     """
     target = user_column.field.type
-    step = _find_cast(values.type, target)
+    step = _find_cast(values.type, target, rules)
     wanted = (user_column.node.physical, user_column.node.type_length, user_column.node.logical)
     store = physical_cast(parquet_type(target), wanted)
     required = user_column.node.repetition == REQUIRED
@@ -109,14 +123,14 @@ def cast_values(values: ColumnValues, user_column: UserColumn) -> ColumnValues:
     return ColumnValues(target, leaves)
 
 
-def _find_cast(origin: ArrowType, target: ArrowType) -> Callable[[LeafValues], LeafValues] | None:
+def _find_cast(origin: ArrowType, target: ArrowType, rules: CastRules) -> Callable[[LeafValues], LeafValues] | None:
     """Return the cast between two types; None if nothing needs to be done."""
     before, after = (
         replace(kind, dictionary=None, extension=None, extension_metadata=None) for kind in (origin, target)
     )
     if before == after or (before.kind == "null" and parquet_type(after)[:2] == parquet_type(before)[:2]):
         return None
-    rule = CASTS.get((stored_kind(before), stored_kind(after)))
+    rule = rules.get((stored_kind(before), stored_kind(after)))
     if rule is None:
         raise SchemaError(f"values of type {_type_name(origin)} cannot be written as {_type_name(target)}")
     return rule(before, after)
@@ -135,8 +149,9 @@ def _type_name(arrow_type: ArrowType) -> str:
 
 
 def _message(error: CastError, leaf: LeafValues, start: int, target: ArrowType) -> str:
-    """Return the message for a value that does not fit; an entry of a dictionary has no row to name."""
-    row = "" if leaf.codes is not None else f"row {start + error.position}: "
+    """Return the message for a value that does not fit; an entry of a dictionary may have no row to name."""
+    rows = [error.position] if leaf.codes is None else np.flatnonzero(leaf.codes == error.position)[:1].tolist()
+    row = f"row {start + rows[0]}: " if rows else ""
     return f"{row}{error.value_text} does not fit {_type_name(target)}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.column.leaf_values import LeafValues, SourceColumn
 from numparq.column.nested.shred import UnshreddedArray, shred
-from numparq.errors import error_context
+from numparq.errors import SchemaError, error_context
 from numparq.format.key_values.arrow import ArrowField
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.cast.physical import to_physical
@@ -22,22 +22,49 @@ RowSlicer = Callable[[int, int], list[UnshreddedArray]]
 def shredded_column(field: ArrowField, node: SchemaNode, slice_rows: RowSlicer) -> SourceColumn:
     """Return a nested column; `slice_rows` returns rows `start` to `stop` (exclusive) as consecutive nested arrays."""
 
+    def shred_rows(start: int, stop: int) -> list[list[LeafValues]]:
+        return [shred(node, array, to_physical) for array in slice_rows(start, stop)]
+
     def leaves(start: int, stop: int) -> list[LeafValues]:
-        parts = [shred(node, array, to_physical) for array in slice_rows(start, stop)]
+        try:
+            parts = shred_rows(start, stop)
+        except SchemaError as error:
+            raise _error_of_row(error, shred_rows, start, stop) from None
         return [_concat_leaves(list(several)) for several in zip(*parts, strict=True)]
 
     return SourceColumn(node, field, leaves)
 
 
-def nested_column(name: str, data: Any, node_or_field: SchemaNode | ArrowField | None = None) -> SourceColumn:
+def _error_of_row(error: SchemaError, shred_rows: Callable[[int, int], object], start: int, stop: int) -> SchemaError:
+    """Return the error of the first row that cannot be shredded, found by halves, with its number."""
+    while start < stop:
+        middle = (start + stop + 1) // 2
+        try:
+            shred_rows(start, middle)
+        except SchemaError as found:
+            error = found
+            if middle - start == 1:
+                break
+            stop = middle
+        else:
+            start = middle
+    if start < stop and not error.message.startswith("row "):
+        error.message = f"row {start}: {error.message}"
+    return error
+
+
+def nested_column(
+    name: str, data: Any, node: SchemaNode | None = None, field: ArrowField | None = None
+) -> SourceColumn:
     """Return the nested column of Python objects or Arrow data, of a given type or the inferred one.
 
-    Raises SchemaError if the type cannot be written or the data do not have it.
+    The field follows from the node if it is not given. Raises SchemaError if the type cannot be written or the data
+    do not have it.
     """
     with error_context(column=name):
-        node = replace(node_or_field, name=name) if isinstance(node_or_field, SchemaNode) else None
-        field = replace(node_or_field, name=name) if isinstance(node_or_field, ArrowField) else None
-        if node is not None:
+        node = None if node is None else replace(node, name=name)
+        field = None if field is None else replace(field, name=name)
+        if node is not None and field is None:
             field = field_from_node(node)
         if hasattr(data, "__arrow_array__") and not isinstance(data, np.ndarray):
             data = data.__arrow_array__()

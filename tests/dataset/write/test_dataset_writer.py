@@ -410,7 +410,10 @@ def test_path_must_be_a_directory(tmp_path):
 
 
 def test_frames_of_other_types_raise(tmp_path):
-    with pytest.raises(SchemaError, match="the frame has"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
+    with (
+        pytest.raises(SchemaError, match="has INT64, the frame"),
+        DatasetWriter(tmp_path, partition_cols=["k"]) as writer,
+    ):
         writer.write(pd.DataFrame({"k": [1], "v": [1]}))
         writer.write(pd.DataFrame({"k": [2], "v": ["a"]}))
     with pytest.raises(SchemaError, match="earlier frames"), DatasetWriter(tmp_path, partition_cols=["k"]) as writer:
