@@ -12,9 +12,9 @@ T = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed (t
 pytestmark = pytest.mark.pyspark
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
-# As Spark 4.3 infers them, except timestamps and numbers valid only in Java, which stay text.
+# As Spark 4.3 infers them, except timestamps, numbers valid only in Java, and "05", which stay text.
 INFERRED = {
-    "int32": [["5"], ["-5", "05"], ["-2147483648", NULL], ["2020"]],
+    "int32": [["5"], ["-5", "0"], ["-2147483648", NULL], ["2020"]],
     "int64": [["2147483648"], ["1", "-9223372036854775808"]],
     "decimal(19, 0)": [["9223372036854775808"]],
     "decimal(20, 0)": [["9" * 20], ["9" * 20, "3000000000", "1"]],
@@ -37,6 +37,9 @@ INFERRED = {
     ],
     "date": [["2020-01-01"], ["0001-01-01", NULL]],
     "str": [
+        ["-5", "05"],
+        ["01", "1.5"],
+        ["-0", "0"],
         ["nan"],
         ["inf"],
         ["a", "1"],

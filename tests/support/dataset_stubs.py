@@ -30,6 +30,10 @@ class StubPartitionKeys:
     def value(self, key: str, raw: str | None) -> Any:
         return None if raw is None else self._keys[key][1](raw)
 
+    def advice(self, key: str) -> str:
+        """Return no advice: all types are given."""
+        return ""
+
 
 def stub_partition(*values: str | None, name: str = "part.parquet", size: int | None = None) -> DataFile:
     return DataFile(name, name, size, None, values)

@@ -20,7 +20,7 @@ from numparq.types.output_type import cast_stored
 from numparq.types.schema_only import schema_only_type
 
 from .partitioning import parse_partitioning
-from .types import PartitionType, infer_partition_type, parse_partition_type
+from .types import PartitionType, are_integers, infer_partition_type, parse_partition_type
 
 if TYPE_CHECKING:
     from numparq.dataset.discover.files import DatasetListing
@@ -79,6 +79,13 @@ class DatasetPartitions:
         """Return the Python value of a key's text, None for a null; raise SchemaError if it does not fit the type."""
         stored = _stored(key, self._column(key).type, raw)
         return None if stored is None else self._column(key).type.value(stored)
+
+    def advice(self, key: str) -> str:
+        """Return how to read the integers of a column of text such as "01", as the end of a message; "" for others."""
+        texts = {values[self.keys.index(key)] for values in self._divided.partitions} - {None}
+        if self._types[key][0] is not None or not self._column(key).type.is_text or not are_integers(map(str, texts)):
+            return ""
+        return f"; its values are text, and partitioning={{{key!r}: 'int64'}} reads them as integers"
 
     def has_nulls(self, key: str) -> bool:
         """Whether any file is in the null partition of a column."""

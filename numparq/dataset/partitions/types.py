@@ -56,6 +56,7 @@ class PartitionType:
 # --- text to stored values --------------------------------------------------------------------------------------------
 
 _INTEGER = re.compile(r"-?[0-9]+")
+_PRINTED_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
 _FLOAT = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|-?inf(?:inity)?", re.IGNORECASE)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -67,6 +68,7 @@ _MOMENT = re.compile(
 _BOOLEANS = {"true": 1, "false": 0, "1": 1, "0": 0}
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _MOST_DIGITS = 100
+_INT32 = np.iinfo(np.int32)
 
 
 def _integer(text: str, low: int, high: int) -> int:
@@ -258,11 +260,22 @@ def parse_partition_type(spec: Any) -> tuple[PartitionType | None, bool]:
 
 
 def infer_partition_type(texts: Iterable[str]) -> PartitionType:
-    """Infer the type of texts as pyarrow does: int32 if all are such integers, else str."""
+    """Infer the type of texts: int32 if all are such integers as they are printed, else str.
+
+    pyarrow also takes "01", "-0" and "0x10" for integers, which changes texts and merges different ones.
+    """
     count = 0
     for count, text in enumerate(texts, start=1):  # noqa: B007
-        try:
-            INT32S.parse(text)
-        except ValueError:
+        if not is_printed_integer(text) or not _INT32.min <= int(text) <= _INT32.max:
             return TEXT
     return INT32S if count else TEXT
+
+
+def is_printed_integer(text: str) -> bool:
+    """Whether a text is an integer as it is printed: "7" and "-7", not "07", "+7", "-0" or "0x7"."""
+    return len(text) <= _MOST_DIGITS and _PRINTED_INTEGER.fullmatch(text) is not None
+
+
+def are_integers(texts: Iterable[str]) -> bool:
+    """Whether all texts are integers, in any spelling such as "07"."""
+    return all(_INTEGER.fullmatch(text) for text in texts)

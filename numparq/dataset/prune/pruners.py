@@ -12,6 +12,7 @@ from numparq.dataset.discover.files import DatasetListing
 from numparq.dataset.listing.files import DataFile, PartitionIndex
 from numparq.dataset.partitions.columns import DatasetPartitions
 from numparq.dataset.partitions.predicate import PartitionComparison, PartitionPredicate, wrap_partition_predicates
+from numparq.errors import SchemaError
 from numparq.expr.bind import bind
 from numparq.expr.bound import describe, filter_leaves
 from numparq.expr.expression import And, ColumnPredicate, Constant, Expression, Not, Or
@@ -124,7 +125,13 @@ def _of_keys(expression: Expression, keys: PartitionKeyColumns, partitions: Data
         return expression
     if any(partition_key_ordinal(name, partitions) < 0 for name in test.names):
         return Constant(True)
-    bound = bind(expression, keys, keys)  # type: ignore[arg-type]
+    try:
+        bound = bind(expression, keys, keys)  # type: ignore[arg-type]
+    except SchemaError as error:
+        error.message += "".join(
+            partitions.advice(partitions.keys[partition_key_ordinal(name, partitions)]) for name in test.names
+        )
+        raise
     return wrap_partition_predicates(bound, keys.items, partitions)
 
 

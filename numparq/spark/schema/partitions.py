@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from numparq.dataset.partitions.types import is_printed_integer
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
@@ -91,8 +93,10 @@ def _common_type(texts: Iterable[str | None]) -> str:
 
 
 def _value_type(text: str) -> str:
-    """Return the type of a value's text; Java's ``+5`` and ``1e3`` are str."""
+    """Return the type of a value's text; Java's ``+5`` and ``1e3`` are str, and so is ``01``."""
     if _INTEGER.fullmatch(text):
+        if not is_printed_integer(text):  # Spark reads "01" as 1, and so merges it with "1"
+            return "str"
         number = int(text)
         return next((name for name, limit in _LIMITS.items() if -limit <= number < limit), _integer_type(number))
     if _FLOAT.fullmatch(text):

@@ -193,7 +193,7 @@ def test_index_and_categories_survive(optimize, tmp_path):
 def test_output_directory_and_where(optimize, tmp_path):
     path = rides(tmp_path / "rides")
     names = files_of(path)
-    report = optimize(path, out=tmp_path / "out", where="month = 8", sort_by="row")
+    report = optimize(path, out=tmp_path / "out", where="month = '08'", sort_by="row")
     assert files_of(path) == names
     assert {os.path.dirname(name) for name in files_of(tmp_path / "out")} == {"month=%30%38"}
     assert report.out == str(tmp_path / "out")
