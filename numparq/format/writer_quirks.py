@@ -13,7 +13,6 @@ from numparq.kernels.tables import (
     ALWAYS_COMPRESSED,
     ARRAY_FILLERS,
     BIT_PACKED_LOW,
-    PADDED_PAGES,
     PREFIX_CARRYOVER,
     UNKNOWN_END,
 )
@@ -70,8 +69,6 @@ _PAGE_QUIRKS: tuple[tuple[str, Version | None, PageQuirks], ...] = (
     ("parquet-cpp", None, PageQuirks(page_flags=ALWAYS_COMPRESSED)),
     # Every page header has a CRC of 0.
     ("parquet.jl", None, PageQuirks(has_checksums=False)),
-    # Eight zero bytes follow the values of every page, so that its own decoder may read too far.
-    ("fastparquet-python", None, PageQuirks(page_flags=PADDED_PAGES)),
     # A null ARRAY(n) has n entries at the level of the null, which continue the list.
     ("duckdb", None, PageQuirks(page_flags=ARRAY_FILLERS)),
     # BIT_PACKED levels have the bit order of the RLE/bit-packing hybrid (IMPALA-3006).

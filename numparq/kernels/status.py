@@ -35,7 +35,7 @@ BAD_RATIO = -22
 BAD_DICTIONARY = -23
 BAD_DELTA = -25
 BAD_ALP = -26
-TRAILING_BYTES = -27
+UNCERTAIN_END = -27
 RAISED = -9999
 
 _STATUS_MESSAGES: dict[int, str] = {
@@ -64,7 +64,7 @@ _STATUS_MESSAGES: dict[int, str] = {
     BAD_DICTIONARY: "the dictionary page is too short for the values that its header claims",
     BAD_DELTA: "the header or a block of a delta encoding is damaged",
     BAD_ALP: "the header, an offset or a vector of the ALP encoding is damaged",
-    TRAILING_BYTES: "bytes follow the last value: the data does not match the page header",
+    UNCERTAIN_END: "bytes follow the last page, which a header that seems shorter than it is would explain",
     RAISED: "a kernel failed; please report this as a bug of numparq",
 }
 

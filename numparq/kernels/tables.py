@@ -26,20 +26,20 @@ C_LAST_PAGE = 19
 C_NULL_COUNT = 20  # nulls among the selected rows (counted by the decoders)
 C_MAX_RATIO = 21  # most bytes that one compressed byte can stand for; 0: unknown
 C_QUIRKS = 22  # its writer's quirks that concern all pages: the bits below
-CHUNK_FIELDS = 23
+C_DICTIONARY_UNREAD = 23  # bytes of its dictionary page that follow the entries (written by the decoders)
+C_PLAIN_SIZE = 24  # total_uncompressed_size, page headers included, by the footer
+CHUNK_FIELDS = 25
 ALWAYS_COMPRESSED = 1  # V2 pages are compressed although their headers deny it
 PREFIX_CARRYOVER = 2  # a DELTA_BYTE_ARRAY page may take its first prefix from the page before (PARQUET-246)
 UNKNOWN_END = 4  # bytes may follow the last page of a column chunk
-ARRAY_FILLERS = 16  # a null list of fixed size has an entry for each of its elements (DuckDB)
-PADDED_PAGES = 8  # PADDING bytes may follow the values of a page (fastparquet)
-PADDING = 8
+ARRAY_FILLERS = 8  # a null list of fixed size has an entry for each of its elements (DuckDB)
 
 # --- page table: written by scan_pages ------------------------------------------------------------------------------
 P_CHUNK = 0  # its row in the chunk table
 P_TYPE = 1  # PageType
 P_ENCODING = 2  # Encoding of the values
 P_NUM_VALUES = 3  # number of values, nulls included
-P_NUM_NULLS = 4  # -1: not in the header (V1)
+P_NUM_NULLS = 4  # nulls that the length of its BYTE_STREAM_SPLIT values implies; -1: the levels decide
 P_BODY = 5  # position in the raw buffer of the first byte after the header
 P_COMPRESSED = 6  # bytes of the body as stored
 P_UNCOMPRESSED = 7  # bytes of the body decompressed
@@ -53,7 +53,8 @@ P_ROW = 14  # row in the chunk of its first value
 P_SCRATCH = 15  # position of the decompressed bytes in the scratch buffer
 P_HEADER = 16  # position in the raw buffer of the header
 P_IN_CHUNK = 17  # ordinal among the chunk's pages
-PAGE_FIELDS = 18
+P_UNREAD = 18  # bytes that follow the last level or value in their sections: ignored (counted by the decoders)
+PAGE_FIELDS = 19
 
 # --- batches of pages that are decompressed together: written by lay_out_scratch ------------------------------------
 B_FIRST = 0  # its first page; the batch ends at the next one's

@@ -36,7 +36,7 @@ from numparq.kernels.enums import (
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
 )
-from numparq.kernels.tables import C_END, C_START, SLACK
+from numparq.kernels.tables import C_DICTIONARY_UNREAD, C_END, C_START, SLACK
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.types.output_type import OutputType
 from numparq.util.worker_pool import WorkerPool
@@ -113,7 +113,8 @@ def decode_dictionary(
         finally:
             context.close()
     found = sink.arrays[0].dictionary
-    if found is EMPTY_DICTIONARY:  # no dictionary page: the chunk may hold any value
+    # Without a dictionary page the chunk may hold any value, and bytes behind the entries may be entries, too.
+    if found is EMPTY_DICTIONARY or table[0, C_DICTIONARY_UNREAD]:
         return None
     dtype = f"V{leaf.type_length}" if leaf.physical == FIXED_LEN_BYTE_ARRAY else _DTYPES[leaf.physical]
     values = found.data[: int(found.offsets[-1])].view(dtype)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from numparq.column.buffers import BinaryArray
-from numparq.errors import InvalidFileError
 
 from .objects import build_objects, null_mask, take_objects
 
@@ -32,10 +31,7 @@ def decimal_objects(values: np.ndarray, scale: int, validity: np.ndarray | None,
 
 
 def binary_decimal_objects(pieces: list[BinaryArray], scale: int) -> np.ndarray:
-    """Return `decimal.Decimal` objects of big-endian two's complement values of variable length.
-
-    Raises InvalidFileError for an empty value.
-    """
+    """Return `decimal.Decimal` objects of big-endian two's complement values of variable length; no bytes mean 0."""
     out = np.empty(sum(map(len, pieces)), object)
     row = 0
     for piece in pieces:
@@ -90,15 +86,12 @@ def _sign_bytes(leading: np.ndarray) -> np.ndarray:
 
 
 def binary_to_integers(piece: BinaryArray) -> np.ndarray | list[int]:
-    """Return values of variable length as int64, 0 at nulls; as a list of int if one needs more than 8 bytes.
+    """Return values of variable length as int64; as a list of int if one needs more than 8 bytes.
 
-    Raises InvalidFileError for an empty value.
+    Nulls are 0, and so are values of no bytes, as other readers take them.
     """
     lengths = np.diff(piece.offsets)
-    present = lengths if piece.validity is None else lengths[piece.validity.view(bool)]
-    if len(present) and present.min() == 0:
-        raise InvalidFileError("a DECIMAL value has no bytes")
-    if len(present) and present.max() > 8:
+    if lengths.max(initial=0) > 8:
         offsets = piece.offsets.tolist()
         data = piece.data[: offsets[-1]].tobytes()
         return [int.from_bytes(data[start:stop], "big", signed=True) for start, stop in pairwise(offsets)]

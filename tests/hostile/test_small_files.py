@@ -49,9 +49,7 @@ def in_file_before(footer):
     first.data_page_offset = -50
 
 
-@pytest.mark.parametrize(
-    ("edit", "row_group", "column"), [(longer_by_one, 1, "s"), (in_next_file, 0, "a"), (in_file_before, 0, "a")]
-)
+@pytest.mark.parametrize(("edit", "row_group", "column"), [(in_next_file, 0, "a"), (in_file_before, 0, "a")])
 def test_chunk_outside_of_its_file(tmp_path, edit, row_group, column):
     write_files(tmp_path, edit)
     with pytest.raises(numparq.InvalidFileError, match="outside of the file's data") as caught:
@@ -59,6 +57,14 @@ def test_chunk_outside_of_its_file(tmp_path, edit, row_group, column):
     where = caught.value.where
     assert where["file"].endswith("1.parquet")
     assert (where["row_group"], where["column"]) == (row_group, column)
+
+
+def test_chunk_size_that_reaches_beyond_its_file(tmp_path):
+    """The pages of the chunk end before."""
+    write_files(tmp_path, longer_by_one)
+    frame = numparq.read_parquet(tmp_path)
+    write_files(tmp_path, lambda footer: None)
+    pd.testing.assert_frame_equal(frame, numparq.read_parquet(tmp_path))
 
 
 def test_external_chunk_names_its_file_and_path(tmp_path):

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.column.buffers import BinaryArray
-from numparq.errors import InvalidFileError
 from numparq.to_pandas import decimals, numbers, objects, strings, temporal
 from numparq.to_pandas.decimals import binary_to_integers, fixed_to_int64
 from numparq.to_pandas.objects import bytes_object_array, str_object_array
@@ -186,10 +185,10 @@ def test_decimals_from_byte_arrays(data, longest, scale):
     assert list(integers) == [value or 0 for value in unscaled]
 
 
-def test_empty_decimal_is_refused():
+def test_decimal_of_no_bytes_is_zero():
     assert binary_to_integers(binary_array([None, b"\1"])).tolist() == [0, 1]
-    with pytest.raises(InvalidFileError, match="has no bytes"):
-        binary_to_integers(binary_array([b"", b"\1"]))
+    assert binary_to_integers(binary_array([b"", b"\xff"])).tolist() == [0, -1]
+    assert binary_to_integers(binary_array([b"", b"", bytes(8) + b"\2"])) == [0, 0, 2]
 
 
 def test_decimal_context_does_not_round():

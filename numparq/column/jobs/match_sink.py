@@ -27,6 +27,7 @@ from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
+    C_DICTIONARY_UNREAD,
     C_FILL,
     C_ITEM_SIZE,
     C_NULL_COUNT,
@@ -108,7 +109,8 @@ class MatchedRows(NamedTuple):
 class MatchSink(PageSink):
     """Answers of a predicate on one column for all rows of a chunk: `arrays` is one MatchedRows.
 
-    Pages of dictionary indices are not decompressed if no entry of the dictionary matches.
+    Pages of dictionary indices are not decompressed if no entry of the dictionary matches, and it fills its page: a
+    damaged header may count too few.
 
     Parameters
     ----------
@@ -133,6 +135,7 @@ class MatchSink(PageSink):
         self._answers = np.zeros(count_rows(task.source.chunks), np.uint8)
         self._kept: list[MatchedValues] = []
         self._dictionary: BinaryArray | np.ndarray | None = None
+        self._fills_page = True
         self._entry_answers = np.empty(1, np.uint8)  # one a dictionary entry, and one for nulls
         self.match(self._null(), self._entry_answers)
         cached = None if task.dictionary_cache is None else task.dictionary_cache.dictionary
@@ -145,10 +148,11 @@ class MatchSink(PageSink):
         if self._dictionary is None and np.logical_or.reduce(is_dictionary):
             table = Pages(pages.raw, pages.chunks, pages.pages[is_dictionary])
             self._match_dictionary(self._decode_dictionary(table, task, scratch))
+            self._fills_page = not pages.chunks[0, C_DICTIONARY_UNREAD]
         for run, have_codes in _runs_of_encodings(data_pages(pages)):
             match = self._match_values
             if have_codes:
-                if self._dictionary is not None and not np.logical_or.reduce(self._entry_answers.view(np.bool_)):
+                if self._dictionary is not None and self._fills_page and not self._entry_answers.any():
                     continue
                 match = self._match_codes
             elif self.target.physical == BOOLEAN:

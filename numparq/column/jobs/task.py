@@ -178,7 +178,7 @@ class DecodeTask:
             is_dictionary = pages.pages[:, P_TYPE] == DICTIONARY_PAGE
             self.check_utf8(dictionary, Pages(pages.raw, pages.chunks, pages.pages[is_dictionary]))
         if cache is not None:
-            cache.keep_binary(dictionary, 0 if self.selection is None else self.selection.count)
+            cache.keep_binary(pages.chunks[0], dictionary, 0 if self.selection is None else self.selection.count)
         return dictionary
 
     def split_pages(self, pages: Pages) -> list[Pages]:

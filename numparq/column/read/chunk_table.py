@@ -27,6 +27,7 @@ from numparq.kernels.tables import (
     C_MAX_RATIO,
     C_NUM_VALUES,
     C_OUT,
+    C_PLAIN_SIZE,
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
@@ -162,7 +163,7 @@ class ChunkTables:
                 "the number of values of the column chunk does not match the rows of its row group",
             ),
             (
-                (start < MAGIC_BYTES) | (size < 0) | (start > self._ends) | (size > self._ends - start),
+                (start < MAGIC_BYTES) | (size < 0) | (start > self._ends),
                 InvalidFileError,
                 "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged",
             ),
@@ -206,6 +207,7 @@ class ChunkTables:
         starts, ends = self._bounds((places, columns))
         table[:, C_START], table[:, C_END] = starts.reshape(-1), ends.reshape(-1)
         table[:, C_NUM_VALUES] = self._metadata["num_values"][places, columns].reshape(-1)
+        table[:, C_PLAIN_SIZE] = self._metadata["total_uncompressed_size"][places, columns].reshape(-1)
         table[:, C_CODEC] = self._metadata["codec"][places, columns].reshape(-1)
         table[:, C_MAX_RATIO] = max_ratios(table[:, C_CODEC])
         table[:, C_QUIRKS] = self._faults.page_flags

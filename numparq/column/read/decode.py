@@ -15,6 +15,7 @@ from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
+    C_DICTIONARY_UNREAD,
     C_ITEM_SIZE,
     C_MAX_DEFINITION,
     C_NULL_COUNT,
@@ -184,7 +185,8 @@ def decode_fixed_dictionaries(pages: Pages, scratch: Scratch) -> list[BinaryArra
     except PageFailure as failure:
         failure.page = int(places[failure.page])
         raise
-    pages.chunks[:, C_DICTIONARY_SIZE] = chunks[:, C_DICTIONARY_SIZE]
+    known = [C_DICTIONARY_SIZE, C_DICTIONARY_UNREAD]
+    pages.chunks[:, known] = chunks[:, known]
     dictionaries: list[BinaryArray] = []
     for first, count in chunks[:, [C_DICTIONARY, C_DICTIONARY_SIZE]].tolist():
         data = values[first : first + max(count, 0) * width]

@@ -16,6 +16,7 @@ from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
+    C_DICTIONARY_UNREAD,
     C_ITEM_SIZE,
     C_TYPE,
     P_COMPRESSED,
@@ -64,16 +65,19 @@ class DictionaryCache:
             cached, chunk[C_DICTIONARY] = self.dictionary, 0
             chunk[C_DICTIONARY_SIZE] = cached.num_entries if isinstance(cached, FixedDictionary) else len(cached)
 
-    def keep_binary(self, dictionary: BinaryArray, num_rows: int) -> None:
-        """Keep a dictionary, unless it has fewer entries than rows are read: then the rows cost more to decode."""
-        if len(dictionary.offsets) > num_rows:
+    def keep_binary(self, chunk: np.ndarray, dictionary: BinaryArray, num_rows: int) -> None:
+        """Keep a dictionary, unless it has fewer entries than rows are read: then the rows cost more to decode.
+
+        Nor one that does not fill its page: a read that skips pages by their dictionary must know.
+        """
+        if len(dictionary.offsets) > num_rows and not chunk[C_DICTIONARY_UNREAD]:
             num_bytes = DICTIONARY_BYTES + dictionary.offsets.nbytes + dictionary.data.nbytes
             self._entry.put_dictionary(self._key, dictionary, num_bytes)
 
     def keep_fixed(self, chunk: np.ndarray, buffer: np.ndarray, num_rows: int) -> None:
         """Keep a copy of the dictionary that C_DICTIONARY and C_DICTIONARY_SIZE say is in a buffer, likewise."""
         count, first = int(chunk[C_DICTIONARY_SIZE]), int(chunk[C_DICTIONARY])
-        if count > num_rows:
+        if count > num_rows and not chunk[C_DICTIONARY_UNREAD]:
             num_bytes = count * int(chunk[C_ITEM_SIZE]) + SLACK
             values = buffer[first : first + num_bytes].copy()
             self._entry.put_dictionary(self._key, FixedDictionary(values, count), DICTIONARY_BYTES + values.nbytes)

@@ -14,6 +14,7 @@ from numparq.kernels.status import BAD_DICTIONARY, NEED_ROOM, TRUNCATED, UNSUPPO
 from numparq.kernels.tables import (
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
+    C_DICTIONARY_UNREAD,
     C_NULL_COUNT,
     C_ROW_START,
     C_VALIDITY,
@@ -28,10 +29,11 @@ from numparq.kernels.tables import (
     P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
+    P_UNREAD,
     PAGE_FIELDS,
 )
 
-from .page_sections import VALUES_END, VALUES_POS, check_values_end, open_page
+from .page_sections import VALUES_END, VALUES_POS, VALUES_STOP, end_values, open_page
 
 # Items of `state`: the page of a negative status; bytes written, before and after; bytes needed in all.
 # After NEED_ROOM, decoding can resume from that page, of which nothing was written, with an output of the bytes needed.
@@ -88,10 +90,9 @@ def decode_plain_rows(chunks, chunk, data, present, skip, valid, start, count, m
     if limit > room:
         return NEED_ROOM
     stop = read_plain_binary(data, pos, levels, start, valid < count, count, offsets, row, out, written, limit)
-    if stop < 0 or present == 0 or skip + valid < present:  # the bytes of values after the selected rows are unknown
-        return stop
-    status = check_values_end(chunks, chunk, pos + 4 * valid + stop - written, end)
-    return stop if status == 0 else status
+    if stop >= 0:
+        end_values(state, pos + 4 * valid + stop - written)
+    return stop
 
 
 @helper
@@ -103,12 +104,12 @@ def decode_indexed_rows(chunks, chunk, data, present, skip, valid, start, count,
     width = index_width(chunks, chunk, data, pos, end, present)
     if width < 0:
         return width
+    end_values(state, pos)
     if present > 0:
         limit = chunks[chunk + C_DICTIONARY_SIZE]
         pos = decode_hybrid_indices(data, pos + 1, end, present, width, limit, indices, 0)
-        status = check_values_end(chunks, chunk, pos, end)
-        if status < 0:
-            return status
+        if end_values(state, pos) < 0:
+            return pos
     base = chunks[chunk + C_DICTIONARY]
     written = state[STATE_BYTES]
     state[STATE_NEEDED] = written + sum_entry_bytes(indices, skip, valid, base, entry_offsets)
@@ -134,9 +135,9 @@ def decode_dictionary_page(chunks, chunk, pages, page, raw, scratch, offsets, ou
     entry = state[STATE_ENTRIES]
     data = scratch if compressed else raw
     stop = read_plain_entries(data, pos, end, count, offsets, entry, out, state[STATE_BYTES])
-    status = check_values_end(chunks, chunk, stop, end)
-    if status < 0:
-        return status
+    if stop < 0:
+        return stop
+    chunks[chunk + C_DICTIONARY_UNREAD] = end - stop
     chunks[chunk + C_DICTIONARY] = entry
     chunks[chunk + C_DICTIONARY_SIZE] = count
     state[STATE_ENTRIES] = entry + count
@@ -180,6 +181,7 @@ def decode_binary_page(chunks, chunk, pages, page, raw, scratch, memory, row, ro
         return UNSUPPORTED_ENCODING
     if written < 0:
         return written
+    pages[page + P_UNREAD] += max(state[VALUES_END] - state[VALUES_STOP], 0)
     state[STATE_BYTES] = written
     if valid < count:
         copy_bytes(validity, row, levels, start, count)

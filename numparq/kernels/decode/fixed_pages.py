@@ -12,6 +12,7 @@ from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,
     C_DICTIONARY_SIZE,
+    C_DICTIONARY_UNREAD,
     C_FILL,
     C_ITEM_SIZE,
     C_NULL_COUNT,
@@ -36,45 +37,45 @@ from numparq.kernels.tables import (
     P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
+    P_UNREAD,
     PAGE_FIELDS,
 )
 
 from .casts import cast_values
 from .pad_nulls import fill_nulls, pad_nulls
-from .page_sections import VALUES_END, VALUES_POS, check_values_end, open_page
+from .page_sections import VALUES_END, VALUES_POS, VALUES_STOP, end_values, open_page
 
 
 @helper
-def check_fixed_size(chunks, chunk, pos, end, count):
-    """Return 0 if `count` PLAIN values of fixed size, if any, fill their section, else a status."""
-    stop = pos + count * chunks[chunk + C_TYPE_LENGTH]
-    if stop > end:
-        return TRUNCATED
-    return check_values_end(chunks, chunk, stop, end) if count > 0 else 0
+def check_fixed_size(chunks, chunk, sections, count):
+    """Return 0 if a value section has `count` PLAIN values of fixed size, and store where they end, else a status."""
+    stop = sections[VALUES_POS] + count * chunks[chunk + C_TYPE_LENGTH]
+    return end_values(sections, stop if stop <= sections[VALUES_END] else TRUNCATED)
 
 
 @helper
-def decode_values(chunks, chunk, data, pos, end, encoding, count, dictionary, out, out_pos):
+def decode_values(chunks, chunk, data, sections, encoding, count, dictionary, out, out_pos):
     """Decode `count` dense values and cast them to the output type; return 0 or a status."""
+    pos = sections[VALUES_POS]
+    end = sections[VALUES_END]
     item = chunks[chunk + C_ITEM_SIZE]
     stored = chunks[chunk + C_TYPE_LENGTH]
     conversion = chunks[chunk + C_CAST]
     if encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
         width = index_width(chunks, chunk, data, pos, end, count)
         if width < 0 or count == 0:
-            return min(width, 0)
+            return end_values(sections, width if width < 0 else pos)
         base = chunks[chunk + C_DICTIONARY]
         limit = chunks[chunk + C_DICTIONARY_SIZE]
         pos = gather_indices(data, pos + 1, end, count, width, dictionary, base, limit, item, out, out_pos)
-        return check_values_end(chunks, chunk, pos, end)
+        return end_values(sections, pos)
     if conversion == CODES:
         return NO_DICTIONARY
     if chunks[chunk + C_TYPE] == BOOLEAN:
-        stop = decode_booleans(data, pos, end, encoding, count, out, out_pos)
-        return check_values_end(chunks, chunk, stop, end) if count > 0 else min(stop, 0)
+        return end_values(sections, decode_booleans(data, pos, end, encoding, count, out, out_pos))
     if encoding != PLAIN:
         return UNSUPPORTED_ENCODING
-    status = check_fixed_size(chunks, chunk, pos, end, count)
+    status = check_fixed_size(chunks, chunk, sections, count)
     if status < 0:
         return status
     return cast_values(data, pos, count, conversion, stored, item, out, out_pos)
@@ -95,29 +96,42 @@ def write_rows(chunks, chunk, values, pos, nulls, first, count, validity, out, t
 
 @helper
 def decode_rows(
-    chunks, chunk, data, encoding, parts, present, skip, nulls, first, count, dictionary, dense, validity, out, target
+    chunks,
+    chunk,
+    data,
+    encoding,
+    parts,
+    present,
+    skip,
+    nulls,
+    first,
+    count,
+    dictionary,
+    dense,
+    validity,
+    out,
+    target,
 ):
     """Decode the values of a page and write `count` rows from row `first`; return 0 or a status."""
-    pos = parts[VALUES_POS]
-    end = parts[VALUES_END]
     if present == count and nulls == 0:
-        return decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, out, target)
+        return decode_values(chunks, chunk, data, parts, encoding, present, dictionary, out, target)
     skipped = skip * chunks[chunk + C_ITEM_SIZE]
     if encoding == PLAIN and chunks[chunk + C_CAST] == COPY and chunks[chunk + C_TYPE] != BOOLEAN:
-        status = check_fixed_size(chunks, chunk, pos, end, present)
+        status = check_fixed_size(chunks, chunk, parts, present)
         if status < 0:
             return status
+        pos = parts[VALUES_POS]
         return write_rows(chunks, chunk, data, pos + skipped, nulls, first, count, validity, out, target)
-    status = decode_values(chunks, chunk, data, pos, end, encoding, present, dictionary, dense, 0)
+    status = decode_values(chunks, chunk, data, parts, encoding, present, dictionary, dense, 0)
     if status < 0:
         return status
     return write_rows(chunks, chunk, dense, skipped, nulls, first, count, validity, out, target)
 
 
 @helper
-def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, parts):
+def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, validity, mask, out, sections):
     """Decode a data page into its rows of the output; return the nulls among the selected rows, or a status."""
-    present, first, count, skip, valid = open_page(chunks, chunk, pages, page, raw, scratch, validity, parts)
+    present, first, count, skip, valid = open_page(chunks, chunk, pages, page, raw, scratch, validity, sections)
     if present < 0 or count == 0:
         return present
     nulls = count - valid
@@ -132,7 +146,7 @@ def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, val
         chunk,
         data,
         encoding,
-        parts,
+        sections,
         present,
         skip,
         nulls,
@@ -146,6 +160,7 @@ def decode_page(chunks, chunk, pages, page, raw, scratch, dictionary, dense, val
     )
     if status < 0:
         return status
+    pages[page + P_UNREAD] += max(sections[VALUES_END] - sections[VALUES_STOP], 0)
     if chunks[chunk + C_NULLS] == NULLS_MASK:
         masked = chunks[chunk + C_VALIDITY] + row
         if nulls == 0:
@@ -174,13 +189,12 @@ def decode_fixed_dictionary(chunks, chunk, pages, page, raw, scratch, dictionary
         return 0
     if chunks[chunk + C_TYPE] == BOOLEAN:
         stop = decode_booleans(data, pos, end, PLAIN, count, dictionary, base)
-        return check_values_end(chunks, chunk, stop, end)
+        chunks[chunk + C_DICTIONARY_UNREAD] = end - stop
+        return min(stop, 0)
     stored = chunks[chunk + C_TYPE_LENGTH]
     if count * stored > end - pos:
         return TRUNCATED
-    status = check_values_end(chunks, chunk, pos + count * stored, end)
-    if status < 0:
-        return status
+    chunks[chunk + C_DICTIONARY_UNREAD] = end - pos - count * stored
     return cast_values(data, pos, count, chunks[chunk + C_CAST], stored, chunks[chunk + C_ITEM_SIZE], dictionary, base)
 
 

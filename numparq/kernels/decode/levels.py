@@ -9,7 +9,7 @@ from numparq.kernels.encodings.hybrid_rle import decode_hybrid_bits, next_run
 from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, RLE
 from numparq.kernels.memory import fill_bytes, load8, load32, load64, store8
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_LEVELS, TRAILING_BYTES, TRUNCATED
+from numparq.kernels.status import BAD_LEVELS, TRUNCATED
 from numparq.kernels.tables import (
     ARRAY_FILLERS,
     BIT_PACKED_LOW,
@@ -27,6 +27,7 @@ from numparq.kernels.tables import (
     P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
+    P_UNREAD,
     PAGE_FIELDS,
 )
 
@@ -58,9 +59,9 @@ def find_level_section(data, pos, end, count, encoding):
 
 @helper
 def decode_validity(data, pos, end, count, encoding, out, out_pos):
-    """Decode `count` one-bit levels to bytes; return the number of values present, or a status."""
+    """Decode `count` one-bit levels to bytes; return the end position or a status, and the number of values present."""
     if encoding == BIT_PACKED or encoding == BIT_PACKED_LOW:
-        return unpack_bits_ordered(data, pos, count, 7 if encoding == BIT_PACKED else 0, out, out_pos)
+        return end, unpack_bits_ordered(data, pos, count, 7 if encoding == BIT_PACKED else 0, out, out_pos)
     return decode_hybrid_bits(data, pos, end, count, out, out_pos)
 
 
@@ -75,7 +76,7 @@ def level_bit_width(most):
 
 @helper
 def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
-    """Decode the `count` RLE / bit-packed levels of `width` bits (2 to 8) that end at `end`; return 0 or a status."""
+    """Decode `count` RLE / bit-packed levels of `width` bits (2 to 8); return the end position or a status."""
     done = 0
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     while done < count:
@@ -93,7 +94,14 @@ def decode_hybrid_levels(data, pos, end, count, width, out, out_pos):
             fill_bytes(out, out_pos + done, load8(data, pos), here)
             pos += 1
         done += here
-    return 0 if pos >= end else TRAILING_BYTES
+    return pos
+
+
+@helper
+def check_section_end(pos, end):
+    """Return 0 if the levels of a V2 page, whose length its header states, fill their section, else a status."""
+    # Values begin at the end of the section: a wrong length, which no checksum covers, would change them.
+    return min(pos, 0) if pos < 0 or pos >= end else BAD_LEVELS
 
 
 @helper
@@ -104,23 +112,28 @@ def check_zero_levels(data, pos, end, count):
     """
     done = 0
     while pos < end:
-        pos, _, here = next_run(data, pos, end, count - done, 0)
+        pos, header, here = next_run(data, pos, end, count - done, 0)
         if pos < 0:
             return pos
         done += here
-        if done == count and pos < end:
-            return TRAILING_BYTES
+        if (header & 1 == 0 and header >> 1 > here) or (done == count and pos < end):
+            return BAD_LEVELS
     return 0 if done == 0 or done == count else TRUNCATED
 
 
 @helper
 def decode_levels(data, pos, end, count, most, encoding, out, out_pos):
-    """Decode `count` levels, 0 to `most`, to bytes; return 0 or a status. Levels above `most` are not refused here."""
+    """Decode `count` levels, 0 to `most`, to bytes; return the end position or a status.
+
+    Levels above `most` are not refused here.
+    """
     width = level_bit_width(most)
     if encoding == BIT_PACKED or encoding == BIT_PACKED_LOW:
-        return unpack_levels(data, pos, count, width, encoding == BIT_PACKED, out, out_pos)
+        unpack_levels(data, pos, count, width, encoding == BIT_PACKED, out, out_pos)
+        return end
     if width == 1:
-        return min(decode_hybrid_bits(data, pos, end, count, out, out_pos), 0)
+        stop, _ = decode_hybrid_bits(data, pos, end, count, out, out_pos)
+        return stop
     return decode_hybrid_levels(data, pos, end, count, width, out, out_pos)
 
 
@@ -177,15 +190,19 @@ def drop_fillers(definition, repetition, at, count, most, element_levels):
 
 
 @helper
-def decode_level_section(data, pos, end, count, most, encoding, out, at):
+def decode_level_section(pages, page, data, pos, end, most, encoding, out, at):
     """Decode a level section of a V1 page, if it has one; return the position after it, or a status."""
+    count = pages[page + P_NUM_VALUES]
     if most == 0:
         return pos
     start, stop = find_level_section(data, pos, end, count * level_bit_width(most), encoding)
     if start < 0:
         return start
-    status = decode_levels(data, start, stop, count, most, encoding, out, at)
-    return stop if status >= 0 else status
+    pos = decode_levels(data, start, stop, count, most, encoding, out, at)
+    if pos < 0:
+        return pos
+    pages[page + P_UNREAD] += max(stop - pos, 0)
+    return stop
 
 
 @helper
@@ -193,7 +210,7 @@ def decode_levels_v2(raw, pos, end, count, most, out, at):
     """Decode a level section of a V2 page, up to its end; return 0 or a status."""
     if most == 0:
         return check_zero_levels(raw, pos, end, count)
-    return decode_levels(raw, pos, end, count, most, RLE, out, at)
+    return check_section_end(decode_levels(raw, pos, end, count, most, RLE, out, at), end)
 
 
 @helper
@@ -220,11 +237,11 @@ def decode_levels_of_page(pages, page, raw, scratch, most_definition, most_repet
     end = pos + (pages[page + P_UNCOMPRESSED] if compressed else pages[page + P_COMPRESSED])
     data = scratch if compressed else raw
     encoding = pages[page + P_REPETITION_ENCODING]
-    pos = decode_level_section(data, pos, end, count, most_repetition, encoding, repetition, at)
+    pos = decode_level_section(pages, page, data, pos, end, most_repetition, encoding, repetition, at)
     if pos < 0:
         return pos
     encoding = pages[page + P_DEFINITION_ENCODING]
-    pos = decode_level_section(data, pos, end, count, most_definition, encoding, definition, at)
+    pos = decode_level_section(pages, page, data, pos, end, most_definition, encoding, definition, at)
     if pos < 0:
         return pos
     pages[page + P_UNCOMPRESSED] = end - pos

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, UNCOMPRESSED
+from numparq.kernels.memory import load8
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, BAD_PAGE, NEED_ROOM, TRUNCATED
+from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, BAD_PAGE, NEED_ROOM, TRUNCATED, UNCERTAIN_END
 from numparq.kernels.tables import (
     C_CODEC,
     C_DICTIONARY_PAGE,
@@ -15,6 +16,7 @@ from numparq.kernels.tables import (
     C_LAST_PAGE,
     C_MAX_DEFINITION,
     C_NUM_VALUES,
+    C_PLAIN_SIZE,
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
@@ -43,6 +45,7 @@ from numparq.kernels.tables import (
     P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
+    P_UNREAD,
     PAGE_FIELDS,
     UNKNOWN_END,
 )
@@ -84,7 +87,9 @@ SCAN_POS = 2  # position of the next header
 SCAN_VALUES = 3  # values of that chunk seen so far
 SCAN_IN_CHUNK = 4  # pages of that chunk seen so far
 SCAN_NEEDED = 5  # the exclusive end that the buffer must reach to resume; 0: unknown
-SCAN_FIELDS = 6
+SCAN_PLAIN_SIZE = 6  # bytes of that chunk's pages so far, headers included, if they were not compressed
+SCAN_IS_CERTAIN = 7  # whether anything confirms where the last data page of that chunk begins and ends
+SCAN_FIELDS = 8
 
 
 @helper
@@ -108,29 +113,24 @@ def read_data_header_v2(record, slots, pages, page, chunks, chunk):
     definition = record[slots[_V2_DEFINITION]]
     repetition = record[slots[_V2_REPETITION]]
     num_values = record[slots[_V2_NUM_VALUES]]
-    num_nulls = record[slots[_V2_NUM_NULLS]]
     if definition < 0 or repetition < 0 or definition + repetition > pages[page + P_COMPRESSED]:
         return BAD_LENGTH
     if definition + repetition > pages[page + P_UNCOMPRESSED]:
         return BAD_LENGTH
-    # A writer that did not count nulls writes -1 (parquet-java before 1.18) or 0.
-    if num_nulls < -1 or num_nulls > num_values:
-        return BAD_COUNT
     num_rows = record[slots[_V2_NUM_ROWS]]
     # Some writers (those in Go) leave num_rows at 0.
     if chunks[chunk + C_MAX_DEFINITION] <= 1 and num_rows != num_values and num_rows != 0:
         return BAD_COUNT
     pages[page + P_NUM_VALUES] = num_values
-    pages[page + P_NUM_NULLS] = max(num_nulls, 0)
     pages[page + P_ENCODING] = record[slots[_V2_ENCODING]]
     pages[page + P_DEFINITION_BYTES] = definition
     pages[page + P_REPETITION_BYTES] = repetition
+    pages[page + P_IS_COMPRESSED] = 0
     # An empty value section was never compressed, whatever the header says.
-    pages[page + P_IS_COMPRESSED] = np.int64(
-        chunks[chunk + C_CODEC] != UNCOMPRESSED
-        and record[slots[_V2_COMPRESSED]] != 0
-        and pages[page + P_COMPRESSED] > definition + repetition
-    )
+    if chunks[chunk + C_CODEC] != UNCOMPRESSED and pages[page + P_COMPRESSED] > definition + repetition:
+        pages[page + P_IS_COMPRESSED] = np.int64(record[slots[_V2_COMPRESSED]] != 0)
+        if pages[page + P_IS_COMPRESSED] == 0 and pages[page + P_COMPRESSED] != pages[page + P_UNCOMPRESSED]:
+            return BAD_LENGTH  # the sizes contradict that the values are not compressed
     return 0
 
 
@@ -159,6 +159,7 @@ def fill_page_row(record, slots, pages, number, chunks, chunk, values):
     pages[page + P_NUM_NULLS] = -1
     pages[page + P_ROW] = values
     pages[page + P_SCRATCH] = 0
+    pages[page + P_UNREAD] = 0
     pages[page + P_DEFINITION_BYTES] = 0
     pages[page + P_REPETITION_BYTES] = 0
     pages[page + P_DEFINITION_ENCODING] = 0
@@ -198,12 +199,63 @@ def move_dictionary_page(pages, number, first):
 def is_chunk_scanned(chunks, chunk, pos, state):
     """Whether the scan of a chunk ends at `pos`; if C_NUM_VALUES is negative, after the first page."""
     values = chunks[chunk + C_NUM_VALUES]
-    end = chunks[chunk + C_END]
+    at_end = pos >= chunks[chunk + C_END]
     if values < 0:
-        return state[SCAN_IN_CHUNK] > 0 or pos >= end
-    # A damaged header may be too short, and its page shifted: pages, if only empty ones, must fill their chunk.
-    filled = pos == end or values == 0 or chunks[chunk + C_QUIRKS] & UNKNOWN_END != 0
-    return state[SCAN_VALUES] == values and filled
+        return state[SCAN_IN_CHUNK] > 0 or at_end
+    at_end = at_end or values == 0 or chunks[chunk + C_QUIRKS] & UNKNOWN_END != 0
+    return state[SCAN_VALUES] == values and at_end
+
+
+@helper
+def number_size(number):
+    """Return the bytes of a signed number in a Thrift struct, with its field header."""
+    zigzag = (number << 1) ^ (number >> 63)
+    size = 2
+    while zigzag > 127:
+        zigzag >>= 7
+        size += 1
+    return size
+
+
+@helper
+def is_shortest_header(raw, pos, body, record, slots):
+    """Whether the header of a data page from `pos` to `body` has only the fields that readers need."""
+    size = 1 + 2  # the field header of the type's struct, and the ends of both structs
+    for field in range(_TYPE, _CRC + np.int64(record[0] & _HAS_CRC != 0)):
+        size += number_size(record[slots[field]])
+    first, last = _V1_NUM_VALUES, _V1_REPETITION + 1
+    if record[slots[_TYPE]] == DATA_PAGE_V2:
+        first, last = _V2_NUM_VALUES, _V2_REPETITION + 1
+    for field in range(first, last):
+        size += number_size(record[slots[field]])
+    has_flag = body - pos == size + 1 and record[slots[_TYPE]] == DATA_PAGE_V2  # is_compressed, one byte
+    return (body - pos == size or has_flag) and load8(raw, body - 1) == 0 and load8(raw, body - 2) == 0
+
+
+@helper
+def confirm_page(raw, chunks, chunk, pages, page, record, slots, state):
+    """Note whether the position of the data page just scanned is certain, should bytes follow it in its chunk.
+
+    A damaged header may seem to end early, within statistics for example, and its page then begins too early.
+    """
+    is_shortest = is_shortest_header(raw, pages[page + P_HEADER], pages[page + P_BODY], record, slots)
+    is_whole = state[SCAN_PLAIN_SIZE] == chunks[chunk + C_PLAIN_SIZE]
+    state[SCAN_IS_CERTAIN] = np.int64(pages[page + P_CRC] >= 0 or is_shortest or is_whole)
+    return 0
+
+
+@helper
+def skip_rest_of_chunk(chunks, chunk, state, status):
+    """Skip the bytes behind the last page of a chunk, which are no page; return 0, or `status` if values are missing.
+
+    A page with values there is refused, for then the counts of the headers do not add up.
+    """
+    if state[SCAN_VALUES] != chunks[chunk + C_NUM_VALUES]:
+        return status
+    if state[SCAN_IS_CERTAIN] == 0:
+        return UNCERTAIN_END
+    state[SCAN_POS] = chunks[chunk + C_END]
+    return 0
 
 
 @kernel("u1 x i8 x i8 x i8 i8 i8 i8 i8")
@@ -226,6 +278,7 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
             state[SCAN_CHUNK] += 1
             state[SCAN_VALUES] = 0
             state[SCAN_IN_CHUNK] = 0
+            state[SCAN_PLAIN_SIZE] = 0
             if state[SCAN_CHUNK] < num_chunks:
                 state[SCAN_POS] = chunks[chunk + CHUNK_FIELDS]
             continue
@@ -241,8 +294,6 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         # An incomplete header ends too early, or within a string whose length then seems too large.
         if (body == TRUNCATED or body == BAD_LENGTH) and available < end:
             return 1
-        if body < 0:
-            return body
         page = number * PAGE_FIELDS
         pages[page + P_HEADER] = pos
         pages[page + P_BODY] = body
@@ -251,23 +302,37 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         pages[page + P_CHUNK] = state[SCAN_CHUNK]
         pages[page + P_IN_CHUNK] = state[SCAN_IN_CHUNK]
         size = pages[page + P_COMPRESSED]
-        if size < 0 or pages[page + P_UNCOMPRESSED] < 0 or size > end - body:
-            return BAD_LENGTH
+        status = body
+        if body >= 0 and (size < 0 or pages[page + P_UNCOMPRESSED] < 0 or size > end - body):
+            status = BAD_LENGTH
+        if status < 0:
+            status = skip_rest_of_chunk(chunks, chunk, state, status)
+            if status < 0:
+                return status
+            continue
         if body + size > available:
             state[SCAN_NEEDED] = body + size
             return 1
         kept = fill_page_row(record, slots, pages, number, chunks, chunk, state[SCAN_VALUES])
+        plain_size = body - pos + record[slots[_UNCOMPRESSED_SIZE]]
         if kept < 0:
-            return kept
+            kept = skip_rest_of_chunk(chunks, chunk, state, kept)
+            if kept < 0:
+                return kept
+            continue
         if kept > 0 and pages[page + P_TYPE] == DICTIONARY_PAGE:
             move_dictionary_page(pages, number, chunks[chunk + C_FIRST_PAGE])
             chunks[chunk + C_DICTIONARY_PAGE] = chunks[chunk + C_FIRST_PAGE]
             state[SCAN_PAGES] += 1
+            state[SCAN_PLAIN_SIZE] += plain_size
         elif kept > 0:
             first = state[SCAN_VALUES]
             state[SCAN_VALUES] += pages[page + P_NUM_VALUES]
             if state[SCAN_VALUES] > values and values >= 0:
                 return BAD_COUNT
+            state[SCAN_PLAIN_SIZE] += plain_size
+            if first < values and state[SCAN_VALUES] == values and body + size < end:
+                confirm_page(raw, chunks, chunk, pages, page, record, slots, state)
             wanted = first < chunks[chunk + C_ROW_STOP] and state[SCAN_VALUES] > chunks[chunk + C_ROW_START]
             state[SCAN_PAGES] += np.int64(wanted)
         state[SCAN_POS] = body + size

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from numparq.kernels.enums import DATA_PAGE_V2, RLE
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_COUNT, TRAILING_BYTES
+from numparq.kernels.status import BAD_COUNT
 from numparq.kernels.tables import (
     C_MAX_DEFINITION,
     C_NULL_COUNT,
-    C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
     C_VALIDITY,
@@ -26,17 +25,16 @@ from numparq.kernels.tables import (
     P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
-    PADDED_PAGES,
-    PADDING,
     PAGE_FIELDS,
 )
 
-from .levels import check_zero_levels, decode_validity, find_level_section
+from .levels import check_section_end, check_zero_levels, decode_validity, find_level_section
 from .pad_nulls import count_valid
 
 # Sections of a page: items of the kernels' `state` after those that the caller reads.
 LEVELS_POS, LEVELS_END, VALUES_POS, VALUES_END = 4, 5, 6, 7
-STATE_FIELDS = 8
+VALUES_STOP = 8  # where the values decoded last end; what follows them in their section is ignored
+STATE_FIELDS = 9
 
 
 @helper
@@ -81,12 +79,10 @@ def find_sections(chunks, chunk, pages, page, raw, scratch, sections):
 
 
 @helper
-def check_values_end(chunks, chunk, pos, end):
-    """Return 0 if values that end at `pos` fill their section up to `end`, else a status; `pos` may be a status."""
-    if pos < 0:
-        return pos
-    padded = end - pos == PADDING and chunks[chunk + C_QUIRKS] & PADDED_PAGES != 0
-    return 0 if pos >= end or padded else TRAILING_BYTES
+def end_values(sections, pos):
+    """Store where the values of a page end; return 0, or `pos` if that is a status."""
+    sections[VALUES_STOP] = pos
+    return min(pos, 0)
 
 
 @helper
@@ -94,23 +90,20 @@ def decode_page_validity(chunks, chunk, pages, page, raw, scratch, sections, val
     """Decode the validity of a data page; return the number of values present, or a status."""
     num_values = pages[page + P_NUM_VALUES]
     num_nulls = pages[page + P_NUM_NULLS]
-    if chunks[chunk + C_MAX_DEFINITION] == 0:
-        return num_values if num_nulls <= 0 else BAD_COUNT
-    if pages[page + P_TYPE] == DATA_PAGE_V2:
-        present = decode_validity(raw, sections[LEVELS_POS], sections[LEVELS_END], num_values, RLE, validity, valid_pos)
-        # Some writers (parquet-cpp, for columns without statistics) write num_nulls 0; the levels count.
-        if present >= 0 and num_nulls != 0 and present != num_values - num_nulls:
-            return BAD_COUNT
-        return present
-    return decode_validity(
-        scratch if pages[page + P_IS_COMPRESSED] else raw,
-        sections[LEVELS_POS],
-        sections[LEVELS_END],
-        num_values,
-        pages[page + P_DEFINITION_ENCODING],
-        validity,
-        valid_pos,
-    )
+    present = num_values
+    if chunks[chunk + C_MAX_DEFINITION] > 0:
+        start = sections[LEVELS_POS]
+        end = sections[LEVELS_END]
+        if pages[page + P_TYPE] == DATA_PAGE_V2:
+            stop, present = decode_validity(raw, start, end, num_values, RLE, validity, valid_pos)
+            stop = check_section_end(stop, end)
+        else:
+            data = scratch if pages[page + P_IS_COMPRESSED] else raw
+            encoding = pages[page + P_DEFINITION_ENCODING]
+            stop, present = decode_validity(data, start, end, num_values, encoding, validity, valid_pos)
+        if stop < 0:
+            return stop
+    return present if num_nulls < 0 or present == num_values - num_nulls else BAD_COUNT
 
 
 @helper

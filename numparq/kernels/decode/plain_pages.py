@@ -22,7 +22,7 @@ from numparq.kernels.tables import (
 )
 
 from .fixed_pages import check_fixed_size
-from .page_sections import VALUES_END, VALUES_POS, check_values_end, open_page
+from .page_sections import VALUES_END, VALUES_POS, open_page
 from .utf8 import is_ascii, is_utf8
 
 # Strings of one length that are found at once.
@@ -72,7 +72,7 @@ def check_page_utf8(data, pos, end, count, starts, first):
 
 
 @helper
-def find_page_strings(chunks, chunk, data, present, skip, valid, starts, first, is_text, sections):
+def find_page_strings(data, skip, valid, starts, first, is_text, sections):
     """Find `valid` strings of a page, after `skip` others; return 0 or a status."""
     end = sections[VALUES_END]
     pos = skip_plain_binary(data, sections[VALUES_POS], end, skip)
@@ -80,8 +80,6 @@ def find_page_strings(chunks, chunk, data, present, skip, valid, starts, first, 
         return pos
     stop = find_plain_starts(data, pos, end, valid, starts, first)
     status = min(stop, 0)
-    if status == 0 and present > 0 and skip + valid == present:
-        status = check_values_end(chunks, chunk, stop, end)
     if status == 0 and is_text:
         status = check_page_utf8(data, pos, stop, valid, starts, first)
     return status
@@ -103,11 +101,11 @@ def find_page_values(chunks, chunk, pages, page, raw, scratch, levels, validity,
         return 0, UNSUPPORTED_ENCODING
     if is_binary:
         data = scratch if pages[page + P_IS_COMPRESSED] else raw
-        status = find_page_strings(chunks, chunk, data, present, skip, valid, found, num_found, is_text, state)
+        status = find_page_strings(data, skip, valid, found, num_found, is_text, state)
     else:
         found[2 * num_found] = state[VALUES_POS] + skip * chunks[chunk + C_TYPE_LENGTH]
         found[2 * num_found + 1] = valid
-        status = check_fixed_size(chunks, chunk, state[VALUES_POS], state[VALUES_END], present)
+        status = check_fixed_size(chunks, chunk, state, present)
     if status < 0:
         return 0, status
     if valid < count:

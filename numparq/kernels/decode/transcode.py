@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numparq.kernels.encodings.alp import alp_to_plain
 from numparq.kernels.encodings.byte_stream_split import join_streams
-from numparq.kernels.encodings.delta_binary_packed import read_deltas
+from numparq.kernels.encodings.delta_binary_packed import read_deltas, read_header
 from numparq.kernels.encodings.delta_byte_arrays import (
     total_length,
     total_prefixed_length,
@@ -23,7 +23,7 @@ from numparq.kernels.enums import (
 )
 from numparq.kernels.memory import copy_bytes, load32
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, NEED_ROOM
+from numparq.kernels.status import BAD_COUNT, BAD_DELTA, BAD_LENGTH, NEED_ROOM
 from numparq.kernels.tables import (
     C_QUIRKS,
     C_TYPE,
@@ -33,22 +33,25 @@ from numparq.kernels.tables import (
     P_DEFINITION_BYTES,
     P_ENCODING,
     P_IS_COMPRESSED,
+    P_NUM_NULLS,
     P_NUM_VALUES,
     P_REPETITION_BYTES,
     P_ROW,
     P_SCRATCH,
     P_TYPE,
     P_UNCOMPRESSED,
+    P_UNREAD,
     PAGE_FIELDS,
     PREFIX_CARRYOVER,
 )
 
-from .page_sections import check_values_end, find_value_section
+from .page_sections import find_value_section
 
 # Items of `state`: the page of the result; the bytes it needs; position in `out` and size of the last DELTA_BYTE_ARRAY
-# string. With PREFIX_CARRYOVER, the caller puts that string of the previous page at the start of `out`.
-STATE_PAGE, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE = range(4)
-STATE_FIELDS = 4
+# string; end of the values in their section: what follows them is ignored.
+# With PREFIX_CARRYOVER, the caller puts that string of the previous page at the start of `out`.
+STATE_PAGE, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE, STATE_STOP = range(5)
+STATE_FIELDS = 5
 
 
 @helper
@@ -83,7 +86,9 @@ def transcode_alp_pages(chunks, pages, first, last, raw, scratch, out, room, sta
         left = room - filled - kept
         size = 0
         if pages[page + P_ENCODING] != PLAIN:  # of a leaf in lists without values, as for the delta encodings
-            size = alp_to_plain(data, pos, end, pages[page + P_NUM_VALUES], value_size, left, out, filled + kept)
+            most = pages[page + P_NUM_VALUES]
+            size, stop = alp_to_plain(data, pos, end, most, value_size, left, out, filled + kept)
+            pages[page + P_UNREAD] += end - stop
         if size < 0:
             return size
         if size > left:
@@ -96,13 +101,13 @@ def transcode_alp_pages(chunks, pages, first, last, raw, scratch, out, room, sta
 
 
 @helper
-def deltas_to_plain(chunks, chunk, data, pos, end, most, size, room, out, out_pos):
+def deltas_to_plain(data, pos, end, most, size, room, out, out_pos, state):
     """Transcode DELTA_BINARY_PACKED values of `size` bytes; return the PLAIN size, or a status."""
     pos, count = read_deltas(data, pos, end, most, size, room, out, out_pos)
-    if pos >= 0 and count * size > room:
-        return count * size
-    status = check_values_end(chunks, chunk, pos, end)
-    return status if status < 0 else count * size
+    if pos < 0:
+        return pos
+    state[STATE_STOP] = pos
+    return count * size
 
 
 @helper
@@ -119,22 +124,34 @@ def streams_to_plain(data, pos, end, most, width, room, out, out_pos):
 
 
 @helper
-def lengths_to_plain(chunks, chunk, data, pos, end, most, lengths, room, out, out_pos):
+def may_have_prefixes(data, pos, end, count):
+    """Whether a second delta header of as many values follows, as in DELTA_BYTE_ARRAY.
+
+    One bit of the page header distinguishes that encoding from DELTA_LENGTH_BYTE_ARRAY.
+    """
+    pos, _, _, suffixes, _ = read_header(data, pos, end, count)
+    return pos >= 0 and suffixes == count
+
+
+@helper
+def lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos, state):
     """Transcode DELTA_LENGTH_BYTE_ARRAY values; return the PLAIN size, or a status."""
     pos, count = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 0)
     if pos < 0:
         return pos
     total = total_length(lengths, 0, count, end - pos)
-    status = check_values_end(chunks, chunk, pos + total, end) if total >= 0 else total
-    if status < 0:
-        return status
+    if total < 0:
+        return total
+    if total < end - pos and may_have_prefixes(data, pos, end, count):
+        return BAD_DELTA
     if total + 4 * count <= room:
         write_with_lengths(data, pos, count, lengths, out, out_pos)
+    state[STATE_STOP] = pos + total
     return total + 4 * count
 
 
 @helper
-def prefixes_to_plain(chunks, chunk, data, pos, end, most, width, lengths, room, out, out_pos, state):
+def prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, state):
     """Transcode DELTA_BYTE_ARRAY values of `width` bytes (-1: BYTE_ARRAY); return the PLAIN size, or a status.
 
     `state` locates the string that the first value may continue, and then the last one.
@@ -151,11 +168,9 @@ def prefixes_to_plain(chunks, chunk, data, pos, end, most, width, lengths, room,
     stored = total_length(lengths, 4 * count, count, end - pos)
     if total < 0 or stored < 0:
         return BAD_LENGTH
-    status = check_values_end(chunks, chunk, pos + stored, end)
-    if status < 0:
-        return status
     prefix_size = 4 if width < 0 else 0
     total += prefix_size * count
+    state[STATE_STOP] = pos + stored
     if total <= room:
         write_with_prefixes(data, pos, count, lengths, prefix_size, state[STATE_PREVIOUS], out, out_pos)
         if count > 0:
@@ -173,13 +188,13 @@ def value_section_to_plain(chunks, chunk, encoding, data, pos, end, most, length
     width = chunks[chunk + C_TYPE_LENGTH]
     if encoding == DELTA_BINARY_PACKED:
         size = 4 if chunks[chunk + C_TYPE] == INT32 else 8
-        return deltas_to_plain(chunks, chunk, data, pos, end, most, size, room, out, out_pos)
+        return deltas_to_plain(data, pos, end, most, size, room, out, out_pos, state)
     if encoding == BYTE_STREAM_SPLIT:
         return streams_to_plain(data, pos, end, most, width, room, out, out_pos)
     if encoding == DELTA_LENGTH_BYTE_ARRAY:
-        return lengths_to_plain(chunks, chunk, data, pos, end, most, lengths, room, out, out_pos)
+        return lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos, state)
     width = -1 if chunks[chunk + C_TYPE] == BYTE_ARRAY else width
-    return prefixes_to_plain(chunks, chunk, data, pos, end, most, width, lengths, room, out, out_pos, state)
+    return prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, state)
 
 
 @kernel("i8 i8 x x u1 u1 u1 u1 x i8")
@@ -205,6 +220,7 @@ def transcode_delta_pages(chunks, pages, first, last, raw, scratch, lengths, out
         target = filled + kept
         if goes_on == 0 or pages[page + P_ROW] == 0:
             state[STATE_PREVIOUS_SIZE] = 0
+        state[STATE_STOP] = end
         size = value_section_to_plain(chunks, chunk, encoding, data, pos, end, most, lengths, left, out, target, state)
         if size < 0:
             return size
@@ -212,6 +228,9 @@ def transcode_delta_pages(chunks, pages, first, last, raw, scratch, lengths, out
             state[STATE_NEEDED] = filled + kept + size
             return number if number > first else NEED_ROOM
         copy_bytes(out, filled, data, pos - kept, kept)
+        if encoding == BYTE_STREAM_SPLIT and pos < end:  # where a value lies depends on how many the section has
+            pages[page + P_NUM_NULLS] = most - size // chunks[chunk + C_TYPE_LENGTH]
+        pages[page + P_UNREAD] += end - state[STATE_STOP]
         mark_plain(pages, page, filled, kept, size)
         filled = target + size
     return last

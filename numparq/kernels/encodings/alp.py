@@ -146,23 +146,26 @@ def read_vector(data, pos, end, count, size, out, out_pos):
 
 @helper
 def alp_to_plain(data, pos, end, most, size, room, out, out_pos):
-    """Decode the values of a page; return their bytes, or a status. If those exceed `room`, nothing is written."""
+    """Decode the values of a page; return their bytes or a status, and where they end in `data`.
+
+    If they exceed `room`, nothing is written.
+    """
     if pos >= end:  # if all are null, a writer may omit even the header
-        return 0
+        return 0, end
     count, log = read_header(data, pos, end, most, size)
     if count < 0 or count * size > room:
-        return count * size if count >= 0 else count
+        return (count * size if count >= 0 else count), end
     offsets = pos + HEADER
     vectors = (count + (1 << log) - 1) >> log
     pos = offsets + OFFSET * vectors
     for vector in range(vectors):
         if offsets + load32(data, offsets + OFFSET * vector) != pos:  # vectors are contiguous
-            return BAD_ALP
+            return BAD_ALP, pos
         done = vector << log
         pos = read_vector(data, pos, end, min(1 << log, count - done), size, out, out_pos + done * size)
         if pos < 0:
-            return pos
-    return count * size if pos == end else BAD_ALP
+            return pos, end
+    return count * size, pos
 
 
 def max_alp_bytes(count: int, size: int) -> int:

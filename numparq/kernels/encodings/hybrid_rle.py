@@ -6,7 +6,7 @@ import numpy as np
 
 from numparq.kernels.memory import fill_bytes, load8, load64, store8, store32, store64
 from numparq.kernels.registry import helper, inlined, kernel
-from numparq.kernels.status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRAILING_BYTES, TRUNCATED
+from numparq.kernels.status import BAD_RUN, BAD_VARINT, INDEX_OUT_OF_RANGE, TRUNCATED
 
 from .bit_packing import ONES, load_item, pack8, pack_any, pack_pairs, pack_quads, unpack_bits
 
@@ -33,11 +33,11 @@ def read_run_header(data, pos, end):
 
 @helper
 def run_values(header, left):
-    """Return how many of the `left` values a run holds, or BAD_RUN: only groups of bit-packed values may be padded."""
+    """Return how many of the `left` values a run holds, or BAD_RUN if it is empty; it may hold more than are left."""
     count = header >> 1
-    if header & 1:
-        return min(count << 3, left) if count > 0 else BAD_RUN
-    return count if 0 < count <= left else BAD_RUN
+    if count == 0:
+        return BAD_RUN
+    return min(count << 3 if header & 1 else count, left)
 
 
 @inlined
@@ -67,7 +67,7 @@ def load_partial(data, pos, count):
 
 @helper
 def decode_hybrid_bits(data, pos, end, count, out, out_pos):
-    """Decode the `count` one-bit values that end at `end` to bytes of 0 or 1; return the number of ones, or a status.
+    """Decode `count` one-bit values to bytes of 0 or 1; return the end position or a status, and the number of ones.
 
     Definition levels of flat columns and RLE booleans are such values.
     """
@@ -76,19 +76,19 @@ def decode_hybrid_bits(data, pos, end, count, out, out_pos):
     while done < count:
         pos, header, here = next_run(data, pos, end, count - done, 1)
         if pos < 0:
-            return pos
+            return pos, 0
         if header & 1:
             ones += unpack_bits(data, pos, here, out, out_pos + done)
             pos += header >> 1
         else:
             value = load8(data, pos)
             if value > 1:
-                return BAD_RUN
+                return BAD_RUN, 0
             pos += 1
             fill_bytes(out, out_pos + done, value, here)
             ones += here * value
         done += here
-    return ones if pos >= end else TRAILING_BYTES
+    return pos, ones
 
 
 @helper

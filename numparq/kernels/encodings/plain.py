@@ -33,8 +33,8 @@ def decode_booleans(data, pos, end, encoding, count, out, out_pos):
     size = load32(data, pos)
     if size > end - pos - 4:
         return TRUNCATED
-    status = decode_hybrid_bits(data, pos + 4, pos + 4 + size, count, out, out_pos)
-    return pos + 4 + size if status >= 0 else status
+    stop, _ = decode_hybrid_bits(data, pos + 4, pos + 4 + size, count, out, out_pos)
+    return stop
 
 
 @helper

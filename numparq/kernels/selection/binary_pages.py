@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE, decode_binary_page
-from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS, check_values_end
+from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS
 from numparq.kernels.decode.snappy import decompress_snappy_page
 from numparq.kernels.encodings.dictionary import index_width
 from numparq.kernels.encodings.hybrid_rle import decode_hybrid_indices
@@ -109,8 +109,7 @@ def take_plain_strings(chunks, pages, page, raw, scratch, present, values, count
         offsets[row + i + 1] = written
         pos += 4 + length
         value = values[i] + 1
-    status = check_values_end(chunks, 0, pos, end) if value == present and present > 0 else 0
-    return written if status == 0 else status
+    return written
 
 
 @helper
@@ -123,14 +122,13 @@ def find_page_indices(chunks, pages, page, data, present, values, count, indices
         return min(width, 0)
     limit = chunks[C_DICTIONARY_SIZE]
     if is_sparse(pages, page, count):
-        pos = take_indices(data, pos + 1, end, present, width, limit, values, count, places)
-        return check_values_end(chunks, 0, pos, end)
+        return min(take_indices(data, pos + 1, end, present, width, limit, values, count, places), 0)
     pos = decode_hybrid_indices(data, pos + 1, end, present, width, limit, indices, 0)
     if pos >= 0:
         for i in range(count):
             if values[i] >= 0:
                 places[i] = load32(indices, values[i] << 2)
-    return check_values_end(chunks, 0, pos, end)
+    return min(pos, 0)
 
 
 @helper

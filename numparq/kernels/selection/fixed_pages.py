@@ -8,7 +8,7 @@ from numparq.kernels.decode.binary_pages import STATE_PAGE
 from numparq.kernels.decode.casts import cast_values
 from numparq.kernels.decode.fixed_pages import check_fixed_size, decode_fixed_dictionary, decode_page
 from numparq.kernels.decode.pad_nulls import fill_nulls
-from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS, check_values_end
+from numparq.kernels.decode.page_sections import VALUES_END, VALUES_POS
 from numparq.kernels.decode.snappy import decompress_snappy_page
 from numparq.kernels.encodings.dictionary import index_width
 from numparq.kernels.encodings.hybrid_rle import load_partial, next_run
@@ -120,7 +120,7 @@ def take_dictionary_values(chunks, data, state, present, dictionary, values, cou
     for i in range(count):
         if values[i] >= 0:
             take_entry(dictionary, chunks[C_DICTIONARY] + places[i] * item, item, out, target + i * item)
-    return check_values_end(chunks, 0, pos, end)
+    return 0
 
 
 @helper
@@ -128,7 +128,7 @@ def check_plain_size(chunks, pages, page, present, state):
     """Check the size of PLAIN values before memory for the rows that a page claims is touched; return 0 or a status."""
     if pages[page + P_ENCODING] != PLAIN or chunks[C_CAST] == CODES:
         return 0
-    return check_fixed_size(chunks, 0, state[VALUES_POS], state[VALUES_END], present)
+    return check_fixed_size(chunks, 0, state, present)
 
 
 @helper

@@ -22,9 +22,9 @@ from numparq.kernels.tables import (
 
 # Items of `state`, besides those of `decode`: rows written; next compressed bytes of the page at hand, and up to where
 # it is decompressed; first range that does not end before it; rows of the row group around its selected ones.
-STATE_TAKEN, STATE_SOURCE, STATE_DECOMPRESSED = 3, 8, 9
-STATE_RANGE, STATE_FIRST, STATE_LAST = 10, 11, 12
-STATE_FIELDS = 13
+STATE_TAKEN, STATE_SOURCE, STATE_DECOMPRESSED = 3, 9, 10
+STATE_RANGE, STATE_FIRST, STATE_LAST = 11, 12, 13
+STATE_FIELDS = 14
 
 SPARSE_RATIO = 8  # rows are taken one by one where one in so many of a page is selected, or fewer
 

@@ -26,16 +26,16 @@ from numparq.kernels.enums import (
     DELTA_BINARY_PACKED,
     DELTA_BYTE_ARRAY,
     DICTIONARY_PAGE,
-    PLAIN,
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
 )
-from numparq.kernels.status import BAD_UTF8, TRAILING_BYTES
+from numparq.kernels.status import BAD_UTF8
 from numparq.kernels.tables import (
     ALWAYS_COMPRESSED,
     C_CAST,
     C_CODEC,
     C_DICTIONARY_SIZE,
+    C_DICTIONARY_UNREAD,
     C_ITEM_SIZE,
     C_MAX_RATIO,
     C_NULLS,
@@ -63,6 +63,7 @@ from numparq.kernels.tables import (
     P_ROW,
     P_TYPE,
     P_UNCOMPRESSED,
+    P_UNREAD,
     PAGE_FIELDS,
     PREFIX_CARRYOVER,
     SLACK,
@@ -126,11 +127,12 @@ class PageDecoder:
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-values") from None
         assert piece is not None
+        unread = int(pages.chunks[0, C_DICTIONARY_UNREAD])
         if self._leaf.physical == BYTE_ARRAY:
             self._check_text(piece)
-            return PageDictionary(piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy(), len(piece))
-        values = piece.data[: len(piece) * self._width]
-        return PageDictionary(values.view(VALUE_DTYPES.get(self._leaf.physical, "u1")), None, None, len(piece))
+            return PageDictionary(piece.data, piece.offsets[:-1].copy(), piece.offsets[1:].copy(), len(piece), unread)
+        values = piece.data[: len(piece) * self._width].view(VALUE_DTYPES.get(self._leaf.physical, "u1"))
+        return PageDictionary(values, None, None, len(piece), unread)
 
     def decode_data_page(
         self, raw: np.ndarray, header: dict[str, Any], dictionary: PageDictionary | None
@@ -212,10 +214,12 @@ class PageDecoder:
                     "BIT_PACKED levels begin with the lowest bit, as Impala wrote them (IMPALA-3006)",
                 )
             )
+        row = pages.pages[0]
+        if row[P_UNREAD]:
+            found.deviations.append(("writer-padding", f"{row[P_UNREAD]:,} bytes follow the levels in their section"))
         if not found.num_values:
             return found
-        row = pages.pages[0]
-        size = int(row[P_UNCOMPRESSED] if row[P_IS_COMPRESSED] else row[P_COMPRESSED])
+        row[P_UNREAD] = 0
         pages.chunks[0, [C_NUM_VALUES, C_ROW_STOP]] = found.num_values
         goes_on = bool(row[P_ENCODING] == DELTA_BYTE_ARRAY and self._chunk[C_QUIRKS] & PREFIX_CARRYOVER)
         if goes_on:
@@ -233,10 +237,8 @@ class PageDecoder:
             raise _decode_error(error, "page-values") from None
         self._last_string = self._scratch.carried_prefixes.pop((0, found.num_values + 1)) if goes_on else b""
         self._check_deltas(row, pages.raw, decompressed, found)
-        if row[P_ENCODING] == PLAIN:
-            padding = size - self._plain_size(found)
-            if padding > 0:  # a writer's quirk: other trailing bytes are refused
-                found.deviations.append(("writer-padding", f"{padding} bytes follow the values"))
+        if row[P_UNREAD]:
+            found.deviations.append(("writer-padding", f"{row[P_UNREAD]:,} bytes follow the values"))
         return found
 
     def _check_deltas(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
@@ -255,12 +257,6 @@ class PageDecoder:
                     f"the first string shares {shared:,} bytes with the last one of the previous page (PARQUET-246)",
                 )
             )
-
-    def _plain_size(self, found: PageValues) -> int:
-        """Return the size of the values in PLAIN in bytes."""
-        if found.starts is not None and found.ends is not None:
-            return 4 * found.num_values + int((found.ends - found.starts).sum())
-        return found.num_values * self._width if self._width else (found.num_values + 7) // 8
 
     def _decode_values(
         self,
@@ -317,6 +313,7 @@ class PageDecoder:
                 state,
             )
             check_page(status, state)
+            pages.pages[0, P_UNREAD] = table[0, P_UNREAD]
         return out
 
     def _decode_binary(self, pages: Pages, batch: PageBatch, decompressed: np.ndarray) -> BinaryArray:
@@ -329,6 +326,7 @@ class PageDecoder:
         state = np.zeros(STATE_FIELDS, np.int64)
         for part in self._decodable_pages(pages, batch, decompressed):
             out = decode_binary_run(pages, part, EMPTY_DICTIONARY, indices, unused, validity, offsets, out, state)
+            pages.pages[0, P_UNREAD] = part[0][0, P_UNREAD]
         return BinaryArray(offsets, out)
 
     def _check_text(self, piece: BinaryArray) -> None:
@@ -355,6 +353,4 @@ def _decode_error(error: Exception, check: str) -> PageDecodeError:
         return PageDecodeError("not-checked", "not enough memory to decode the page")
     if isinstance(reason, (LimitError, NotImplementedError)):
         return PageDecodeError("not-checked", getattr(reason, "message", str(reason)))
-    if check == "page-values" and isinstance(error, PageFailure) and error.status == TRAILING_BYTES:
-        check = "page-bytes"
     return PageDecodeError(check, getattr(reason, "message", str(reason)))

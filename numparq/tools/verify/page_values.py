@@ -23,12 +23,13 @@ VALUE_DTYPES = {INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 
 @dataclass(frozen=True)
 class PageDictionary:
-    """Decoded values of a dictionary page; arrays as in `PageValues`."""
+    """Decoded values of a dictionary page; arrays as in `PageValues`. `num_unread` bytes follow the last one."""
 
     values: np.ndarray
     starts: np.ndarray | None
     ends: np.ndarray | None
     count: int
+    num_unread: int = 0
 
     @cached_property
     def codes(self) -> np.ndarray:

@@ -206,6 +206,9 @@ class PageChecker:
         except PageDecodeError as trouble:
             self.findings.add(trouble.check, trouble.message, location)
             return
+        if self._dictionary.num_unread:
+            message = f"{self._dictionary.num_unread:,} bytes follow the entries of the dictionary"
+            self.findings.add("writer-padding", message, location)
         if about.get("is_sorted"):
             self._check_sorted(self._dictionary, location)
 

@@ -230,4 +230,4 @@ def test_located_string_pages():
     located = np.array([[0, len(page.stored()), 5, 3, 2]])
     status, _, found = scan_located(CHECKED, page.stored(), located, column)
     assert status == 0
-    assert found[0, [t.P_ROW, t.P_IN_CHUNK, t.P_NUM_NULLS]].tolist() == [5, 2, 1]
+    assert found[0, [t.P_ROW, t.P_IN_CHUNK, t.P_NUM_NULLS]].tolist() == [5, 2, -1]

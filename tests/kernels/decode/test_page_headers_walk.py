@@ -210,7 +210,7 @@ def test_damaged_headers(engine):
             assert 0 <= page[t.P_UNCOMPRESSED] < 1 << 31
             levels = page[t.P_DEFINITION_BYTES] + page[t.P_REPETITION_BYTES]
             assert 0 <= levels <= min(page[t.P_COMPRESSED], page[t.P_UNCOMPRESSED])
-            assert page[t.P_NUM_NULLS] <= page[t.P_NUM_VALUES]
+            assert page[t.P_NUM_NULLS] == -1
         data_pages = pages[pages[:, t.P_TYPE] != enums.DICTIONARY_PAGE]
         if status == 0:
             assert data_pages[:, t.P_NUM_VALUES].sum() == len(chunk.rows)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numparq.kernels import tables as t
 from numparq.kernels.decode.transcode import STATE_FIELDS
 from numparq.kernels.enums import DOUBLE, PLAIN
-from numparq.kernels.status import BAD_COUNT, BAD_DELTA, BAD_LENGTH, BAD_VARINT, TRAILING_BYTES, TRUNCATED
+from numparq.kernels.status import BAD_COUNT, BAD_DELTA, BAD_LENGTH, BAD_VARINT, TRUNCATED
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.decode_pages import DecodeOutcome, decode_binary, decode_fixed
 from support.kernels.engines import ENGINES, engines
@@ -233,7 +233,7 @@ def test_miniblock_padding(engine):
         ((128, 4, 4), BAD_COUNT),
         ((128, 4, (1 << 64) - 1), BAD_COUNT),
         ((128, 4, 2), TRUNCATED),
-        ((128, 4, 0), TRAILING_BYTES),
+        ((128, 4, 0), TRUNCATED),
         (((1 << 31) - 128, 1 << 19, 3), BAD_DELTA),
         ((1 << 30, 1 << 25, 3), TRUNCATED),
         ((1 << 64, 4, 3), BAD_VARINT),
@@ -263,7 +263,7 @@ def test_block_larger_than_the_page(engine):
         ([0, 0], [(1 << 31) - 1, 1], b"ab", BAD_LENGTH),
         ([0, 1], [1], b"ab", BAD_COUNT),
         ([0], [1, 0], b"ab", BAD_COUNT),
-        ([0], [1], b"ab", TRAILING_BYTES),
+        ([0], [1], b"ab", TRUNCATED),
         ([0], [1], b"a", TRUNCATED),
         ([0, 0, 0], [1, 0, 0], b"ab", BAD_COUNT),
         ([0, 1], [2, 0], b"ab", 0),
@@ -281,10 +281,12 @@ def test_invalid_lengths(engine):
         ([2, 1], b"ab", BAD_LENGTH),
         ([(1 << 31) - 1] * 2, b"ab", BAD_LENGTH),
         ([1, 1, 1], b"abc", BAD_COUNT),
-        ([1], b"ab", TRAILING_BYTES),
+        ([1], b"ab", TRUNCATED),
         ([1], b"a", TRUNCATED),
-        ([1, 1], b"abc", TRAILING_BYTES),
+        ([1, 1], b"abc", 0),  # what follows the last string is ignored
         ([1, 1], b"ab", 0),
+        ([0, 0], delta.encode_length([b"a", b"b"]), BAD_DELTA),  # a section of DELTA_BYTE_ARRAY
+        ([0, 0], delta.encode_length([b"a", b"b", b"c"]), 0),
     ):
         section = delta.encode(lengths, 32) + data
         assert decoded(engine, ColumnType(BYTE_ARRAY), section, 2, LENGTHS).status == status
@@ -307,7 +309,7 @@ def test_byte_streams_of_a_wrong_size(engine, column):
         if size % column.size:
             assert got == DecodeOutcome(BAD_LENGTH, 0)
         else:
-            assert got.status == {0: TRUNCATED, 1: TRUNCATED, 2: 0, 3: BAD_COUNT}[size // column.size]
+            assert got.status == {0: TRUNCATED, 1: BAD_COUNT, 2: 0, 3: BAD_COUNT}[size // column.size]
 
 
 @engines

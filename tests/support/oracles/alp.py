@@ -143,8 +143,6 @@ def vectors_of(data: bytes, size: int, most: int) -> Iterator[tuple[int, AlpVect
         here = min(each, count - i * each)
         vector, pos = _vector(data, pos, here, size)
         yield here, vector
-    if pos != len(data):
-        raise Damaged("bytes behind the last vector")
 
 
 def _vector(data: bytes, pos: int, count: int, size: int) -> tuple[AlpVector, int]:

@@ -90,12 +90,12 @@ def unzigzag(number: int) -> int:
     return number // 2 if number % 2 == 0 else -(number // 2) - 1
 
 
-def decode(data: bytes, bits: int, most: int) -> tuple[list[int], int]:
-    """Decode at most `most` numbers; return (numbers, bytes taken)."""
+def read_header(data: bytes, most: int) -> tuple[int, int, int, int]:
+    """Read the header of at most `most` numbers: (values per miniblock, miniblocks per block, numbers, bytes taken)."""
     block, pos = read_uleb(data, 0)
     miniblocks, pos = read_uleb(data, pos)
     total, pos = read_uleb(data, pos)
-    first, pos = read_uleb(data, pos)
+    _, end = read_uleb(data, pos)
     if block == 0 or block >= 2**31 or miniblocks == 0 or block % miniblocks:
         raise Damaged("block size")
     each = block // miniblocks
@@ -103,8 +103,15 @@ def decode(data: bytes, bits: int, most: int) -> tuple[list[int], int]:
         raise Damaged("miniblock size")
     if total > most:
         raise Damaged("number of values")
+    return each, miniblocks, total, end
+
+
+def decode(data: bytes, bits: int, most: int) -> tuple[list[int], int]:
+    """Decode at most `most` numbers; return (numbers, bytes taken)."""
+    each, miniblocks, total, pos = read_header(data, most)
     if total == 0:
         return [], pos
+    first = _first_number(data)
     values = [wrap(unzigzag(first), bits)]
     while len(values) < total:
         least, pos = read_uleb(data, pos)
@@ -124,6 +131,13 @@ def decode(data: bytes, bits: int, most: int) -> tuple[list[int], int]:
     return values, pos
 
 
+def _first_number(data: bytes) -> int:
+    pos = 0
+    for _ in range(4):
+        number, pos = read_uleb(data, pos)
+    return number
+
+
 def encode_length(values: Sequence[bytes], **how) -> bytes:
     return encode([len(value) for value in values], 32, **how) + b"".join(values)
 
@@ -136,9 +150,20 @@ def decode_length(data: bytes, most: int) -> list[bytes]:
             raise Damaged("a length")
         values.append(data[pos : pos + length])
         pos += length
-    if pos < len(data):
-        raise Damaged("bytes follow the last string")
     return values
+
+
+def refuse_byte_array(data: bytes, count: int, most: int) -> None:
+    """Raise Damaged if bytes follow the strings, and begin like the suffix lengths of DELTA_BYTE_ARRAY."""
+    lengths, pos = decode(data, 32, most)
+    if pos + sum(lengths) == len(data):
+        return
+    try:
+        _, _, suffixes, _ = read_header(data[pos:], count)
+    except Damaged:
+        return
+    if suffixes == count:
+        raise Damaged("a section of DELTA_BYTE_ARRAY")
 
 
 def common_prefix_length(one: bytes, other: bytes) -> int:
@@ -212,13 +237,13 @@ def decode_values(column: ColumnType, data: bytes, encoding: int, most: int) -> 
     if encoding == ALP:
         return list(alp.decode(data, column.size, most))
     if encoding == DELTA_LENGTH_BYTE_ARRAY:
-        return list(decode_length(data, most))
+        strings = decode_length(data, most)
+        refuse_byte_array(data, len(strings), most)
+        return list(strings)
     if encoding == DELTA_BYTE_ARRAY:
         strings = decode_byte_array(data, most)
         if column.physical == FIXED_LEN_BYTE_ARRAY and any(len(string) != column.length for string in strings):
             raise Damaged("a value of another length")
         return list(strings)
-    numbers, pos = decode(data, 8 * column.size, most)
-    if pos < len(data):
-        raise Damaged("bytes follow the last number")
+    numbers, _ = decode(data, 8 * column.size, most)
     return [number.to_bytes(column.size, "little", signed=True) for number in numbers]

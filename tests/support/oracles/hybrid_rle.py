@@ -1,8 +1,7 @@
 """The RLE / bit-packed hybrid and the deprecated BIT_PACKED encoding (Encodings.md).
 
 Runs are ``("rle", value, count)`` and ``("packed", values)``. Decoders accept a last bit-packed run without padding
-(polars before 0.20.6) or with too much of it (DuckDB); they refuse empty runs, repeated values beyond the count, and
-bytes after the last run.
+(polars before 0.20.6) or with too much of it (DuckDB), and any run longer than needed; they refuse empty runs.
 """
 
 from __future__ import annotations
@@ -71,7 +70,20 @@ def encode(runs: Sequence[Run], width: int) -> bytes:
 
 
 def decode(data: bytes, width: int, count: int) -> list[int]:
+    """Decode `count` values; what follows them is ignored."""
+    return decode_runs(data, width, count)[0]
+
+
+def decode_all(data: bytes, width: int, count: int) -> list[int]:
     """Decode `count` values, which take all of the bytes."""
+    values, end = decode_runs(data, width, count)
+    if end < len(data):
+        raise Damaged("bytes follow the last run")
+    return values
+
+
+def decode_runs(data: bytes, width: int, count: int) -> tuple[list[int], int]:
+    """Decode `count` values; return them, and where their last run ends."""
     out: list[int] = []
     pos = 0
     while len(out) < count:
@@ -94,13 +106,11 @@ def decode(data: bytes, width: int, count: int) -> list[int]:
             pos += header // 2 * width
         else:
             size = (width + 7) // 8
-            if len(data) - pos < size or header // 2 > left:
+            if len(data) - pos < size:
                 raise Damaged("repeated value")
-            out += [int.from_bytes(data[pos : pos + size], "little")] * (header // 2)
+            out += [int.from_bytes(data[pos : pos + size], "little")] * min(header // 2, left)
             pos += size
-    if pos < len(data):
-        raise Damaged("bytes follow the last run")
-    return out
+    return out, pos
 
 
 def random_runs(rng: np.random.Generator, values: Sequence[int], width: int) -> list[Run]:

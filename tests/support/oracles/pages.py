@@ -193,8 +193,6 @@ def read_dictionary(column: ColumnType, page: Page, codec: int) -> list[Value]:
     if page.more["encoding"] not in (PLAIN, PLAIN_DICTIONARY):
         raise Damaged("an encoding that dictionary pages do not have")
     data = _decompressed(page.body, page.uncompressed, codec)
-    if data and not page.num_values:
-        raise Damaged("bytes without a value")
     return decode_plain(column, data, page.num_values)
 
 
@@ -218,14 +216,12 @@ def read_rows(column: ColumnType, page: Page, codec: int, entries: Sequence[Valu
             definition, body = _split_levels(body, page.num_values, more["definition_level_encoding"])
     levels = [1] * page.num_values
     if column.optional:
-        high = page.type == DATA_PAGE and more["definition_level_encoding"] == BIT_PACKED
-        read: Callable = hybrid_rle.unpack_high if high else hybrid_rle.decode
+        read: Callable = hybrid_rle.decode_all if page.type == DATA_PAGE_V2 else hybrid_rle.decode
+        if page.type == DATA_PAGE and more["definition_level_encoding"] == BIT_PACKED:
+            read = hybrid_rle.unpack_high
         levels = read(definition, 1, page.num_values)
     if any(level > 1 for level in levels):
         raise Damaged("a level")
-    # A writer that did not count them says that there are none, or -1.
-    if page.type == DATA_PAGE_V2 and more["num_nulls"] not in (-1, 0, levels.count(0)):
-        raise Damaged("the number of nulls")
     values = iter(_decode_values(column, body, more["encoding"], levels.count(1), entries, page.num_values))
     return [next(values) if level else None for level in levels]
 
@@ -233,14 +229,7 @@ def read_rows(column: ColumnType, page: Page, codec: int, entries: Sequence[Valu
 def _check_zero_levels(sections: list[bytes], count: int) -> None:
     """Check levels of zero bits, which the schema makes superfluous."""
     for section in filter(None, sections):
-        hybrid_rle.decode(section, 0, count)
-
-
-def _split_booleans(data: bytes, count: int) -> bytes:
-    section, rest = _split_levels(data, count, RLE) if count else (b"", b"")
-    if rest:
-        raise Damaged("bytes follow the booleans")
-    return section
+        hybrid_rle.decode_all(section, 0, count)
 
 
 def _split_levels(body: bytes, count: int, encoding: int) -> tuple[bytes, bytes]:
@@ -264,13 +253,14 @@ def _decode_values(
         return decode_plain(column, data, count)
     if encoding in delta.ENCODINGS.get(column.physical, ()):
         values = delta.decode_values(column, data, encoding, most) if data else []
-        if count and len(values) != count:
+        # Where a value lies in BYTE_STREAM_SPLIT depends on how many there are.
+        if len(values) < count or (data and encoding == delta.BYTE_STREAM_SPLIT and len(values) != count):
             raise Damaged("the number of values")
         return values[:count]
     if encoding not in (PLAIN_DICTIONARY, RLE_DICTIONARY) and (encoding != RLE or column.physical != BOOLEAN):
         raise Damaged("an encoding that is not read")
     if encoding == RLE:
-        bits = hybrid_rle.decode(_split_booleans(data, count), 1, count)
+        bits = hybrid_rle.decode(_split_levels(data, count, RLE)[0] if count else b"", 1, count)
         if any(bit > 1 for bit in bits):
             raise Damaged("a boolean")
         return [bit == 1 for bit in bits]

@@ -47,8 +47,6 @@ def encode_plain(column: ColumnType, values: Sequence[Value]) -> bytes:
 
 def decode_plain(column: ColumnType, data: bytes, count: int) -> list[Value]:
     if column.physical == BOOLEAN:
-        if count and len(data) > (count + 7) // 8:
-            raise Damaged("bytes follow the last value")
         return [bit == 1 for bit in unpack(data, 1, count)]
     values: list[Value] = []
     pos = 0
@@ -63,8 +61,6 @@ def decode_plain(column: ColumnType, data: bytes, count: int) -> list[Value]:
             raise Damaged("value")
         values.append(data[pos : pos + size])
         pos += size
-    if count and pos < len(data):  # without a value, a section may hold anything
-        raise Damaged("bytes follow the last value")
     return values
 
 

@@ -130,9 +130,16 @@ def test_chunk_without_metadata(tmp_path):
     assert len(numparq.read_parquet(path)) == ROWS
 
 
-@pytest.mark.parametrize("checksums", [True, False])
-def test_chunk_that_its_pages_do_not_fill(tmp_path, checksums):
-    """Nothing is lost if a checksum confirms the last page, and else that page."""
+@pytest.mark.parametrize(
+    ("checksums", "sizes", "num_rows"),
+    [
+        (True, ["total_compressed_size", "total_uncompressed_size"], ROWS),
+        (False, ["total_compressed_size"], ROWS),
+        (False, ["total_compressed_size", "total_uncompressed_size"], 32),
+    ],
+)
+def test_chunk_that_its_pages_do_not_fill(tmp_path, checksums, sizes, num_rows):
+    """Nothing is lost if a checksum or the uncompressed size confirms the last page, and else that page."""
     data = numparq.to_parquet(
         frame(ROWS)[["i"]],
         use_dictionary=False,
@@ -141,9 +148,11 @@ def test_chunk_that_its_pages_do_not_fill(tmp_path, checksums):
         write_page_checksum=checksums,
     )
     footer = footer_of(data)
-    footer.row_groups[0].columns[0].meta_data.total_compressed_size += 7
+    for size in sizes:
+        facts = footer.row_groups[0].columns[0].meta_data
+        setattr(facts, size, getattr(facts, size) + 7)
     report, path = salvage_bytes(tmp_path, h.with_footer(data[: footer_start(data)] + bytes(7), footer))
-    assert report.num_rows == len(numparq.read_parquet(path)) == (ROWS if checksums else 32)
+    assert report.num_rows == len(numparq.read_parquet(path)) == num_rows
 
 
 WRITERS = ("pyarrow", "pyarrow v2", "polars", "duckdb")
