@@ -153,6 +153,9 @@ STATISTICS_QUIRKS: tuple[StatisticsQuirk, ...] = (
     StatisticsQuirk("duckdb", None, "in lists", (NULL_COUNT,), "duckdb/duckdb#24936: not counted after a full page"),
     StatisticsQuirk("clickhouse", (25, 8, 0), "decimal bytes", _BOTH, "ClickHouse/ClickHouse#83754: compared unsigned"),
     StatisticsQuirk(
+        "clickhouse", (25, 8, 0), "in lists", (OFFSET_INDEX,), "ClickHouse/ClickHouse#83876: first rows count elements"
+    ),
+    StatisticsQuirk(
         "clickhouse", (26, 5, 0), "of any length", (COLUMN_INDEX,), "ClickHouse/ClickHouse#103334: long bounds empty"
     ),
     StatisticsQuirk("github.com/parquet-go/parquet-go", None, "decimal bytes", _BOTH, "parquet-go/parquet-go#592"),

@@ -101,7 +101,10 @@ def _read_locations(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.nd
 _DISTRUST = {COLUMN_INDEX: writer_quirks.COLUMN_INDEX, OFFSET_INDEX: writer_quirks.OFFSET_INDEX}
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}
 PAGES = "pages"  # kind of the key of a chunk's pages, which refer to its offset index
+PAGE_STATISTICS = "page_statistics"  # kind of a key with filter leaves and row groups
 _PAGE_HEADERS = "page_headers"  # kind of the key of a chunk whose page headers have been walked
+_IGNORES_INDEXES = "ignores page indexes"  # key of whether the page indexes of the file are wrong
+_FROM_INDEXES = frozenset((COLUMN_INDEX, OFFSET_INDEX, PAGES, PAGE_STATISTICS, _PAGE_HEADERS))
 _ENTRY_BYTES = 1 << 8  # of an entry's key, place and object
 _ARRAY_BYTES = 128  # of an array, besides its items
 
@@ -120,6 +123,20 @@ def located_pages(index: OffsetIndex, whole: ChunkPages) -> ChunkPages | None:
     except ParquetError:
         return None
     return pages if pages.is_complete else None
+
+
+def ignore_page_indexes(file: OpenFile, are_wrong: bool) -> bool:
+    """Set whether all reads of a file ignore its page indexes, and return whether they did.
+
+    What follows from the indexes is forgotten. Page headers may be walked in their place.
+    """
+    entry = file.entry
+    before = bool(entry.get(_IGNORES_INDEXES))
+    entry.put({_IGNORES_INDEXES: are_wrong}, 0)
+    for key in [*entry]:
+        if isinstance(key, tuple) and key[0] in _FROM_INDEXES:
+            entry.pop(key, None)
+    return before
 
 
 class IndexKey(NamedTuple):
@@ -147,7 +164,10 @@ class PageIndexReader:
         return [chunk for chunk, _, _ in self._places.locate(what, self._trusted(what, chunks))]
 
     def _trusted(self, what: str, chunks: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-        trusted, wrong = [], _DISTRUST[what]
+        trusted: list[tuple[int, int]] = []
+        wrong = _DISTRUST[what]
+        if self._file.entry.get(_IGNORES_INDEXES):
+            return trusted
         for chunk in chunks:
             bugs = self._bugs.get(chunk[1])
             if bugs is None:

@@ -22,12 +22,19 @@ from numparq.plan.row_ranges import RowRanges
 from .bloom_filters import BloomFilterPruner
 from .column_indexes import ColumnIndexPruner
 from .dictionaries import DictionaryPruner
-from .index_reader import BLOOM_FILTER, COLUMN_INDEX, OFFSET_INDEX, PAGES, IndexLocations, PageIndexReader
+from .index_reader import (
+    BLOOM_FILTER,
+    COLUMN_INDEX,
+    OFFSET_INDEX,
+    PAGE_STATISTICS,
+    PAGES,
+    IndexLocations,
+    PageIndexReader,
+)
 from .match import containers_match
 from .page_headers import read_encodings
 from .statistics import PruningStatistics, row_group_statistics
 
-_PAGE_STATISTICS = "page_statistics"  # kind of a key in the file's entry, with filter leaves and row groups
 _ENTRY_BYTES = 1 << 8  # of such a value, besides its arrays
 
 _NO_ROWS = RowRanges()
@@ -251,7 +258,7 @@ class ReadPlanner:
         """Return the page statistics of row groups; kept in the file's entry if these are few."""
         if len(row_groups) * len(filter_columns) > _FEW:
             return self._read_page_statistics(plan, row_groups, filter_columns)
-        entry, key = self._file.entry, (_PAGE_STATISTICS, *map(leaf_ordinal, filter_columns), -1, *row_groups)
+        entry, key = self._file.entry, (PAGE_STATISTICS, *map(leaf_ordinal, filter_columns), -1, *row_groups)
         known: _PageStatistics | None = entry.get(key)
         if known is None and key not in entry:
             known = self._read_page_statistics(plan, row_groups, filter_columns)

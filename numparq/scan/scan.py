@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -24,11 +24,13 @@ from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
 from .file_reader import FileReader, virtual_columns
+from .file_runs import runner_of, select_first
 from .memory import check_filter_memory, check_rows_memory, decoded_bytes, scratch_share
 from .null_counts import file_may_have_nulls, merge_may_be_null, merge_null_counts
 from .options import ScanOptions, select_row_slices
 from .projected_columns import ProjectedColumns, project_columns
 from .scan_file import ScanFile
+from .wrong_indexes import doubts_indexes, read_at_most_twice, read_without_indexes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
 _Unit = TypeVar("_Unit")
 
 _MASKED = ("masked", "masked_floats")
-# Files on an object store are read concurrently: most of their time is latency.
-MAX_CONCURRENT_FILES = 16
 
 
 class DecodedRows(NamedTuple):
@@ -70,7 +70,18 @@ class Scan:
         Error policy; by default damage raises.
     selected : sequence of ScanFile, optional
         Files that may have matching rows; the others are not read.
+
+    Attributes
+    ----------
+    opened, may_read_again, ignores_indexes
+        As in `IndexedScan`.
+    locate_pages : callable or None
+        Locates the pages of partly selected row groups, whose page indexes are ignored.
     """
+
+    opened: Sequence[FileReader] = ()
+    may_read_again, ignores_indexes = True, False
+    locate_pages: Callable[[Sequence[ScanFile]], None] | None = None
 
     def __init__(
         self,
@@ -145,18 +156,20 @@ class Scan:
             rows = self._finish(readers, layout, buffers, limit)
             self._remove_masks(rows, types)
             frame = self.to_frame(rows)
-        except ParquetError as error:  # LimitError is a MemoryError, too
-            if self._is_identity:
-                readers[0].locate(error)
-            raise
-        except MemoryError as error:
-            raise self._memory_error(readers) from error
-        if self._skip is not None and not is_filtered and options.explode is None:
-            self._skip.relabel(frame, projection.metadata)
-        return frame
+        except (ParquetError, MemoryError) as error:
+            if not doubts_indexes(self):
+                raise self._read_error(error, readers)  # noqa: B904  this error, or its cause
+        else:
+            if self._skip is not None and not is_filtered and options.explode is None:
+                self._skip.relabel(frame, projection.metadata)
+            return frame
+        return read_without_indexes(self, self.read)
 
     def count(self) -> int:
         """Count the rows that `read` returns; decodes only filter columns."""
+        return read_at_most_twice(self, self._count)
+
+    def _count(self) -> int:
         readers = self._readers([one.without_columns() for one in self.selected])
         if any(reader.predicate is not None for reader in readers):
             readers = self._decode(readers, None, [])[0]
@@ -178,6 +191,8 @@ class Scan:
         """
 
         def attempt() -> tuple[int, int, _Unit]:
+            if self.ignores_indexes and self.locate_pages is not None:
+                self.locate_pages(files)
             with error_context(file=files[0].file.source.name if len(files) == 1 else None):
                 readers = self._readers(files, limit)
                 try:
@@ -190,7 +205,7 @@ class Scan:
                 return rows.num_rows, decoded_bytes(rows.layout, rows.buffers), convert(rows)
 
         if self._skip is None:
-            return attempt()
+            return read_at_most_twice(self, attempt)
         groups = {one.file.source.name: one.slices.row_groups for one in files}
         return self._skip.read_unit(attempt, groups)
 
@@ -270,6 +285,7 @@ class Scan:
                 reader.open(own_types, pool, options.verify_crc, scratch, progress)
                 if reader.file.source.is_remote or progress is not None:
                     opened.append(reader)
+            self.opened = readers
             if selects_rows:
                 readers = self._select(readers, limit)
             if options.memory_limit is not None:
@@ -289,8 +305,7 @@ class Scan:
         """Decode several files, or one whose columns are mapped, into the frame's memory."""
         from .shared_memory import SharedMemory
 
-        run_each = _run_concurrently if _are_remote(readers) else _run_in_turn
-        return SharedMemory(layout, self.projection.leaves, readers, _starts(readers)).decode(run_each)
+        return SharedMemory(layout, self.projection.leaves, readers, _starts(readers)).decode(runner_of(readers))
 
     def _select(self, readers: list[FileReader], limit: int | None) -> list[FileReader]:
         """Select the rows of all readers; with a limit, of as many as it takes."""
@@ -300,9 +315,8 @@ class Scan:
             readers[0].select(limit)
             return readers
         if limit is not None and self._skip is None:  # with a policy only intact rows count, which decoding finds
-            return _select_first(readers, limit)
-        run_each = _run_concurrently if _are_remote(readers) else _run_in_turn
-        run_each(readers, FileReader.select)
+            return select_first(readers, limit)
+        runner_of(readers)(readers, FileReader.select)
         return readers
 
     def _finish(
@@ -357,6 +371,16 @@ class Scan:
                     column=self.projection.labels[leaf],
                 )
 
+    def _read_error(self, error: ParquetError | MemoryError, readers: Sequence[FileReader]) -> BaseException:
+        """Return the error to raise, with its file."""
+        if not isinstance(error, ParquetError):
+            memory_error = self._memory_error(readers)
+            memory_error.__cause__ = error
+            return memory_error
+        if self._is_identity:
+            readers[0].locate(error)
+        return error
+
     def _memory_error(self, readers: Sequence[FileReader]) -> LimitError:
         what = f"{len(self.selected):,} files into one frame; use numparq.Dataset.iter_batches"
         if len(self.selected) == 1:
@@ -364,34 +388,6 @@ class Scan:
         return LimitError(f"not enough memory to read {what}")
 
 
-def _select_first(readers: Sequence[FileReader], limit: int) -> list[FileReader]:
-    """Select the first matching rows; return the readers that it takes."""
-    needed: list[FileReader] = []
-    for reader in readers:
-        if limit <= 0 and needed:
-            break
-        reader.select(limit)
-        limit -= reader.num_rows
-        needed.append(reader)
-    return needed
-
-
 def _starts(readers: Sequence[FileReader]) -> list[int]:
     """Return the first row of each reader in the frame, and the number of all rows."""
     return [*accumulate([reader.num_rows for reader in readers], initial=0)]
-
-
-def _are_remote(readers: Sequence[FileReader]) -> bool:
-    """Whether files are better read concurrently."""
-    return len(readers) > 1 and any(reader.file.source.is_remote for reader in readers)
-
-
-def _run_in_turn(items: Iterable[Any], do: Callable[[Any], None]) -> None:
-    for item in items:
-        do(item)
-
-
-def _run_concurrently(items: Iterable[Any], do: Callable[[Any], None]) -> None:
-    jobs = [partial(do, item) for item in items]
-    with WorkerPool(min(MAX_CONCURRENT_FILES, len(jobs))) as pool:
-        pool.run(jobs)

@@ -110,6 +110,8 @@ def test_version_comparison():
         ("DuckDB version v1.3.0 (build 71c5c07cdd)", LISTS, "null_count"),
         ("DuckDB version v1.3.0 (build 71c5c07cdd)", TEXT, "deprecated_min_max"),
         ("ClickHouse v25.7.1.1", DECIMALS, "min_max deprecated_min_max"),
+        ("ClickHouse v25.7.1.1", LISTS, "offset_index"),
+        ("ClickHouse v25.8.1.1", LISTS, ""),
         ("ClickHouse v26.4.1.1", TEXT, "deprecated_min_max column_index"),
         ("github.com/parquet-go/parquet-go version 0.32.0(build )", DECIMALS, "min_max deprecated_min_max"),
         ("parquet-go version latest", NUMBERS, "offset_index"),

@@ -12,7 +12,7 @@ import pytest
 import numparq
 from numparq import InvalidFileError, ParquetFile, read_parquet
 from numparq.format.footer import tail as footer_module
-from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE
+from numparq.format.page_index import PAGE_ROW
 from numparq.plan.chunk_pages import ChunkPages
 from support.files.builder import (
     FIXED_LEN_BYTE_ARRAY,
@@ -23,10 +23,10 @@ from support.files.builder import (
     encode_levels,
     encode_plain,
 )
-from support.files.forged_metadata import FileParts
 from support.files.page_damage import damage_body, damage_header, pages_of
 from support.files.prefix_carryover import OTHER, PARTS, WORDS, carryover_file, data_page_v2_of, encode_prefixes
 from support.files.prefix_carryover import pages_of as pages_of_words
+from support.files.wrong_locations import LIES, other_starts, swapped_places
 from support.filters.reads import assert_frames_equal
 from support.io.recorded_reads import RecordingFile
 from support.row_selection import (
@@ -53,50 +53,6 @@ def leaves_of(data):
 
 
 # --- wrong offset indexes ---------------------------------------------------------------------------------------------
-
-
-def swapped_places(rng, locations):
-    one, other = rng.integers(0, len(locations), 2)
-    locations[[one, other], :PAGE_ROW] = locations[[other, one], :PAGE_ROW]
-    return locations
-
-
-def other_sizes(rng, locations):
-    locations[rng.integers(0, len(locations)), PAGE_SIZE] += rng.choice([-1, 1])
-    return locations
-
-
-def other_starts(rng, locations):
-    locations[rng.integers(0, len(locations)), PAGE_OFFSET] += rng.choice([-1, 1])
-    return locations
-
-
-def other_rows(rng, locations):
-    locations[rng.integers(0, len(locations)), PAGE_ROW] += rng.integers(-3, 4)
-    return locations
-
-
-def any_rows(rng, locations):
-    locations[1:, PAGE_ROW] = np.sort(rng.integers(0, locations[-1, PAGE_ROW] + 5, len(locations) - 1))
-    return locations
-
-
-def page_left_out(rng, locations):
-    return np.delete(locations, rng.integers(0, len(locations)), axis=0)
-
-
-def first_left_out(rng, locations):
-    locations[1, PAGE_ROW] = 0
-    return locations[1:]
-
-
-def two_as_one(rng, locations):
-    first = int(rng.integers(0, len(locations) - 1))
-    locations[first, PAGE_SIZE] += locations[first + 1, PAGE_SIZE]
-    return np.delete(locations, first + 1, axis=0)
-
-
-LIES = (swapped_places, other_sizes, other_starts, other_rows, any_rows, page_left_out, first_left_out, two_as_one)
 
 
 def is_plausible(locations, num_rows, end):
@@ -193,36 +149,6 @@ def test_offset_index_for_pages_that_begin_within_a_row():
             assert selected[4]
         else:
             assert [list(row) for row in got] == [rows[row] for row in some]
-
-
-@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
-def test_wrong_offset_indexes_in_files(lie):
-    """An impossible index is not used. One that the pages contradict is an error or has no effect."""
-    rng = np.random.default_rng(2)
-    sound = write_by_pyarrow(arrow_table(300).select(FLAT), row_group_size=300)
-    full, names = read_parquet(sound), leaves_of(sound)
-    num_read = num_refused = 0
-    for number in range(20):
-        parts = FileParts(sound)
-        leaf = number % len(names)
-        index = parts.indexes[0, leaf]["OffsetIndex"]
-        rows = [(one.offset, one.compressed_page_size, one.first_row_index) for one in index.page_locations]
-        location_type = type(index.page_locations[0])
-        lying = lie(rng, np.array(rows, np.int64)).tolist() if len(rows) > 2 else rows
-        index.page_locations = [location_type(offset=o, compressed_page_size=s, first_row_index=r) for o, s, r in lying]
-        start, stop = np.sort(rng.integers(0, 301, 2)).tolist()
-        try:
-            got = read_parquet(parts.data(), row_range=(start, stop))
-        except InvalidFileError as error:
-            where = error.where
-            assert (where["row_group"], where["column"]) == (0, names[leaf])
-            assert 0 <= where["page"] <= len(rows)
-            num_refused += 1
-        else:
-            assert_frames_equal(got, full.iloc[start:stop].reset_index(drop=True), loose=True)
-            num_read += 1
-    assert num_read
-    assert num_refused or lie in (swapped_places, other_sizes, other_starts, page_left_out)  # such indexes are not used
 
 
 # --- damage -----------------------------------------------------------------------------------------------------------

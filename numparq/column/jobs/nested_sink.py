@@ -73,6 +73,11 @@ class NestedSink(PageSink):
         The rows that are taken of these; None: all.
     locations : int64 array, (pages, LOCATION_FIELDS), or None
         Locations of the pages, whose rows must be those of the levels.
+
+    Attributes
+    ----------
+    has_other_rows : bool
+        Whether the levels have another number of rows than `num_rows`, which is an error.
     """
 
     leaf: Leaf
@@ -83,6 +88,7 @@ class NestedSink(PageSink):
     locations: np.ndarray | None = None
     arrays: list[NestedLeaf] = field(default_factory=list)
     failed: dict[int, int] = field(default_factory=dict)
+    has_other_rows: bool = field(default=False, init=False)
 
     def start(self, task: DecodeTask) -> None:
         """Allocate levels and values."""
@@ -120,6 +126,7 @@ class NestedSink(PageSink):
         if self.num_rows is None:
             self.num_rows = levels.num_rows
             self.rows = RowSlice(self.rows.row_group, 0, levels.num_rows, 0)
+        self.has_other_rows = levels.num_rows != self.num_rows
         _check_row_count(levels.num_rows, self.num_rows, task)
         leaf = levels.to_leaf(self._values.finish(levels.num_values), self.rows, self.num_rows)
         if self.locations is not None and leaf.repetition is not None:

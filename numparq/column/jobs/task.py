@@ -97,27 +97,36 @@ class DecodeTask:
     def __call__(self) -> None:
         """Decode the pages."""
         context, source, sink, selection = self.context, self.source, self.sink, self.selection
-        scratch = context.local.get()
+        scratch, pages = context.local.get(), None
         scratch.carried_prefixes.clear()
         if sink.builds_arrays:
             sink.start(self)
         try:
-            for pages in source.windows(scratch):
-                if not source.is_checked:
-                    context.check_pages(self.row_groups, self.columns, pages)
-                sink.decode(pages, self, scratch)
-                if context.progress is not None:
-                    context.progress.advance(len(pages.raw))
-                if sink.failed and len(sink.failed) == len({*self.columns}):
-                    break
-        except ChunkFailure as failure:
-            raise self.locate(failure.error, failure.chunk) from None
-        except PageFailure as failure:
-            raise self.page_error(pages, failure) from None
-        if selection is not None and selection.state[STATE_TAKEN] != selection.count and not sink.failed:
-            raise self._row_count_error(selection)
-        if sink.builds_arrays:
-            sink.finish(self)
+            try:
+                for pages in source.windows(scratch):
+                    if not source.is_checked:
+                        context.check_pages(self.row_groups, self.columns, pages)
+                    sink.decode(pages, self, scratch)
+                    if context.progress is not None:
+                        context.progress.advance(len(pages.raw))
+                    if sink.failed and len(sink.failed) == len({*self.columns}):
+                        break
+            except (ChunkFailure, PageFailure) as failure:
+                raise self._locate_failure(failure, pages) from None
+            if selection is not None and selection.state[STATE_TAKEN] != selection.count and not sink.failed:
+                raise self._row_count_error(selection)
+            if sink.builds_arrays:
+                sink.finish(self)
+        except (ParquetError, MemoryError):
+            context.doubts_indexes |= source.is_located
+            raise
+
+    def _locate_failure(self, failure: ChunkFailure | PageFailure, pages: Pages | None) -> ParquetError:
+        """Return the error of a failure to read or decode pages, with its location; `pages` are the last window."""
+        if isinstance(failure, ChunkFailure):
+            return self.locate(failure.error, failure.chunk)
+        assert pages is not None
+        return self.page_error(pages, failure)
 
     def _row_count_error(self, selection: ChunkSelection) -> ParquetError:
         """Return the error of pages that lack selected rows, whose memory is not written."""

@@ -46,6 +46,11 @@ class ReadContext:
         The file whose entry of the cache keeps dictionaries; None: nothing is cached.
     header_check : callable or None
         Further check of page headers, with the arguments of `check_pages`.
+
+    Attributes
+    ----------
+    doubts_indexes : bool
+        Whether pages that an index locates could not be read: the index may be wrong, or the pages damaged.
     """
 
     reader: ModuleReader
@@ -57,6 +62,7 @@ class ReadContext:
     progress: ProgressShare | None = None
     file: OpenFile | None = None
     header_check: Callable[[Sequence[int], Sequence[int], Pages], None] | None = None
+    doubts_indexes: bool = field(default=False, init=False)
 
     def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
         """Check pages before they are decoded; raise PageFailure.

@@ -40,10 +40,13 @@ class PageSource(Protocol):
         The chunk table; C_START and C_END become positions in a window's bytes.
     is_checked : bool
         Whether the pages were checked before.
+    is_located : bool
+        Whether the pages lie where an index says: then it may be to blame for an error.
     """
 
     chunks: np.ndarray
     is_checked: ClassVar[bool]
+    is_located: ClassVar[bool]
 
     @property
     def num_bytes(self) -> int:
@@ -74,6 +77,7 @@ class ScannedPages:
     row_groups: Sequence[int] = ()
     row_ranges: np.ndarray | None = None
     is_checked: ClassVar[bool] = False
+    is_located: ClassVar[bool] = False
 
     @property
     def num_bytes(self) -> int:
@@ -164,6 +168,7 @@ class LocatedPages:
     locations: np.ndarray
     is_flat: bool = True
     is_checked: ClassVar[bool] = False
+    is_located: ClassVar[bool] = True
 
     @property
     def num_bytes(self) -> int:
@@ -208,6 +213,7 @@ class InMemoryPages:
     chunks: np.ndarray
     page_table: np.ndarray
     is_checked: ClassVar[bool] = True
+    is_located: ClassVar[bool] = False
 
     @property
     def num_bytes(self) -> int:

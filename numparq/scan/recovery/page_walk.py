@@ -86,6 +86,11 @@ class WalkedChunk:
     inconsistency: ParquetError | None = None
     end_error: ParquetError | None = None
 
+    @property
+    def are_headers_sound(self) -> bool:
+        """Whether the header of each page was found, and they are consistent."""
+        return not self.lost and (self.dictionary_error, self.inconsistency, self.end_error) == (None, None, None)
+
 
 def walk_pages(
     reader: ModuleReader, chunk: np.ndarray, num_rows: int, located: ChunkPages | None = None, repeated: bool = False

@@ -19,6 +19,8 @@ from numparq.column.read.page_sources import InMemoryPages
 from numparq.column.read.pages import PageFailure, Pages
 from numparq.column.read.row_selection import RowSlice
 from numparq.errors import CorruptPageError, ParquetError
+from numparq.format.schema import Leaf
+from numparq.format.writer_quirks import OFFSET_INDEX, untrusted_statistics
 from numparq.kernels.enums import PLAIN_DICTIONARY, RLE_DICTIONARY
 from numparq.kernels.tables import (
     C_END,
@@ -86,22 +88,41 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
 
 
 def _decode_pages(tables: TolerantChunkTables, task: DecodeTask, error: ParquetError) -> IntactPages:
-    """Walk over a chunk's pages, by its offset index if it has a sound one, and decode them."""
+    """Walk over a chunk's pages, by its offset index if the headers do not suffice, and decode them."""
     (row_group,), (column,), reader = task.row_groups, task.columns, task.context.reader
-    leaf, num_rows = tables.leaves[column], tables.num_rows(row_group)
-    start, end = task.source.chunks[0, [C_START, C_END]].tolist()
-
-    def locate() -> ChunkPages | None:
-        record = tables.footer.chunks.chunk_record(row_group, leaf.index)
-        return read_chunk_pages(reader, record, start, end, num_rows)
-
-    located = catch_damage(locate)
-    located = None if isinstance(located, ParquetError) else located
-    walked = walk_pages(reader, task.source.chunks, num_rows, located, leaf.max_repetition_level > 0)
+    leaf, num_rows, chunks = tables.leaves[column], tables.num_rows(row_group), task.source.chunks
+    is_repeated = leaf.max_repetition_level > 0
+    walked = walk_pages(reader, chunks, num_rows, repeated=is_repeated)
+    is_enough = walked.are_headers_sound and walked.row_ranges is not None
+    located = None if is_enough else _locate_pages(tables, task, leaf)
+    if located is not None:
+        by_index = walk_pages(reader, chunks, num_rows, located, is_repeated)
+        if by_index.are_headers_sound or not walked.are_headers_sound:  # else the index is wrong, not the headers
+            walked = by_index
     decoded = decode_intact_pages(task, walked, num_rows)
+    if decoded.num_other_rows:  # the index is wrong, or a damaged page has other rows
+        by_headers = decode_intact_pages(task, walk_pages(reader, chunks, num_rows, repeated=is_repeated), num_rows)
+        if decoded.num_other_rows > 1 or by_headers.num_lost_rows < decoded.num_lost_rows:
+            decoded = by_headers
     if decoded.failed is None and not decoded.lost:  # no page can be named, and yet the chunk is not whole
         return IntactPages(lost=[LostRows(0, num_rows, error)])
     return decoded
+
+
+def _locate_pages(tables: TolerantChunkTables, task: DecodeTask, leaf: Leaf) -> ChunkPages | None:
+    """Return the pages of a task's only chunk by its offset index; None without a sound one."""
+    if OFFSET_INDEX in untrusted_statistics(tables.footer.created_by, leaf):
+        return None
+    (row_group,), (start, end) = task.row_groups, task.source.chunks[0, [C_START, C_END]].tolist()
+
+    def locate() -> ChunkPages | None:
+        record = tables.footer.chunks.chunk_record(row_group, leaf.index)
+        return read_chunk_pages(task.context.reader, record, start, end, tables.num_rows(row_group))
+
+    located = catch_damage(locate)
+    if located is None or isinstance(located, ParquetError) or not located.is_complete:
+        return None
+    return located
 
 
 def _store(task: DecodeTask, single: DecodeTask, decoded: IntactPages, losses: Losses) -> int:
@@ -175,11 +196,19 @@ class IntactPages:
         All others.
     failed : int or None
         The status, out of RETRY_STATUSES, with which the chunk asks for another output type.
+    num_other_rows : int
+        Number of lost pages whose levels have another number of rows than `WalkedChunk`.
     """
 
     tasks: list[tuple[int, int, DecodeTask]] = field(default_factory=list)
     lost: list[LostRows] = field(default_factory=list)
     failed: int | None = None
+    num_other_rows: int = 0
+
+    @property
+    def num_lost_rows(self) -> int:
+        """Number of lost rows."""
+        return sum(lost.stop - lost.first for lost in self.lost)
 
 
 def decode_intact_pages(task: DecodeTask, walked: WalkedChunk, num_rows: int) -> IntactPages:
@@ -308,6 +337,8 @@ class _PageBisection:
         task = self._task_for(np.concatenate([self._dictionary, data]), int(data[:, P_NUM_VALUES].sum()), num_rows)
         error = catch_damage(task)
         if error is not None:
+            if len(pages) == 1 and isinstance(task.sink, NestedSink):
+                self._found.num_other_rows += task.sink.has_other_rows
             return error
         for status in task.sink.failed.values():
             self._found.failed = status

@@ -84,6 +84,7 @@ class UnitReader:
         rows = sum(one.slices.num_rows for one in self._files) if is_known else None
         self.labels = RangeLabels.from_metadata(self._scan.projection.metadata, rows)
         drop_range_index(self._scan.projection)
+        self._scan.locate_pages = self._locate_pages
         self._inflation: float | None = None  # ratio of actual to estimated bytes of the last unit's rows
         self._divide_memory()
 
@@ -166,6 +167,17 @@ class UnitReader:
                     plan.inflation = self._inflation or plan.inflation
         if unit:
             yield unit, estimate, dictionaries
+
+    def _locate_pages(self, files: Sequence[ScanFile]) -> None:
+        """Locate the pages of partly selected row groups by their headers, where page indexes are ignored."""
+        estimates = {id(one.file): estimate for one, estimate in zip(self._files, self._estimates, strict=True)}
+        for one in files:
+            leaves, types, _ = estimates[id(one.file)]
+            pages = PageLocator(one.file, leaves, types, self._options.verify_crc, self._shares.scratch_share)
+            counts = one.file.footer.row_group_num_rows
+            for rows in one.slices:
+                if len(rows) < counts[rows.row_group]:
+                    pages.unsplittable_columns(rows.row_group)
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Yield the rows of each unit as a frame, with a RangeIndex from 0 if it has no other; at least one frame."""
