@@ -97,18 +97,16 @@ def _valid_key_values(file: ParquetFile, stale: Collection[str]) -> dict[str, st
 
 
 def _read_intact_rows(file: ParquetFile, survey: DamageSurvey) -> Iterator[pd.DataFrame]:
-    """Yield the intact rows of each row group as a frame."""
+    """Yield the intact rows of each row group as a frame; one without rows if there are none."""
     backend = "pyarrow" if find_spec("pyarrow") is not None else "numpy"
     columns = [name for name in file.schema.columns if name not in survey.dropped] if survey.dropped else None
-    for group in range(file.num_row_groups):
-        if not survey.num_intact_rows(group):
-            continue
-        frame = file.read(columns, row_groups=[group], on_error="skip", dtype_backend=backend)
+    groups = [[group] for group in range(file.num_row_groups) if survey.num_intact_rows(group)]
+    for row_groups in groups or [[]]:
+        frame = file.read(columns, row_groups=row_groups, on_error="skip", dtype_backend=backend)
         frame.attrs.pop(LOST_ATTR)
-        if len(frame) != survey.num_intact_rows(group):
-            raise InvalidFileError(
-                f"{survey.num_intact_rows(group):,} rows are intact, but {len(frame):,} could be read"
-            )
+        num_rows = sum(map(survey.num_intact_rows, row_groups))
+        if len(frame) != num_rows:
+            raise InvalidFileError(f"{num_rows:,} rows are intact, but {len(frame):,} could be read")
         if not set(frame.index.names) & set(file.schema.columns):
             frame = frame.reset_index(drop=True)
         yield frame
@@ -154,9 +152,11 @@ def _column_types(schema: Schema) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def _first_codec(file: ParquetFile) -> str:
-    """Return the codec of the first column chunk, or ZSTD if numparq cannot write it or it is damaged."""
+    """Return the codec of the first column chunk, or ZSTD if there is none, or numparq cannot write it."""
     name = "ZSTD"
     with suppress(InvalidFileError):
+        if not (file.num_row_groups and file.footer.num_leaves):
+            return "zstd"
         codec = int(file.footer.chunks.read_table([0], [0])["codec"][0, 0])
         name = CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else name
     return {"UNCOMPRESSED": "none", "LZO": "zstd", "LZ4": "lz4", "LZ4_RAW": "lz4"}.get(name, name.lower())
@@ -197,7 +197,10 @@ def _keep_intact_rows(source: FileSource, out: Any, errors: list[Deviation], pro
         survey = survey_damage(file)
         if not survey.losses and not errors:
             return None
-        if survey.losses and not (survey.kept and len(survey.dropped) < len(file.schema.columns)):
+        is_nothing_left = len(survey.dropped) == len(file.schema.columns) or (
+            bool(survey.starts[-1]) and not survey.kept
+        )
+        if survey.losses and is_nothing_left:
             raise InvalidFileError(f"every row of every column is lost: {_describe_loss(survey.losses[0])}")
         survey.invalid_keys = [_KEYS_CHECKED[one.check] for one in errors if one.check in _KEYS_CHECKED]
         saved = (
@@ -311,8 +314,8 @@ def survey_damage(file: ParquetFile) -> DamageSurvey:
     losses: list[Lost] = []
     dropped: set[str] = set()
     lost_rows: dict[str, list[tuple[int, int]]] = {}
-    for row_group in range(file.num_row_groups):
-        for loss in file.read(row_groups=[row_group], on_error="skip").attrs[LOST_ATTR]:
+    for row_groups in [[number] for number in range(file.num_row_groups)] or [[]]:
+        for loss in file.read(row_groups=row_groups, on_error="skip").attrs[LOST_ATTR]:
             losses.append(loss)
             name = leaf_columns.get(loss.column, loss.column)
             if loss.rows is None:

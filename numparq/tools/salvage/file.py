@@ -9,6 +9,7 @@ from typing import Any
 from numparq.dataset.listing.table_formats import check_plain_file
 from numparq.errors import ParquetError, UnsupportedError, error_context
 from numparq.file.reader import ParquetFile
+from numparq.io.filesystem import is_url, strip_file_scheme
 from numparq.io.local_source import FileSource
 from numparq.kernels.enums import CODEC_NAMES
 from numparq.tools.verify.deviations import Findings
@@ -81,13 +82,14 @@ def salvage(
     UnsupportedError
         If `out` is in a table of another system.
     ValueError
-        If `out` is the damaged file, or the codec is unknown.
+        If `path` or `out` is a URL, `out` is the damaged file, or the codec is unknown.
     """
-    with error_context(file=os.fspath(path)):
+    path, out = _local_path(path), _local_path(out)
+    with error_context(file=path):
         _check_arguments(path, out, force)
         number = _parse_codec(codec)
-        check_plain_file(os.path.expanduser(os.fspath(out)), table_format)
-        source = FileSource(os.path.expanduser(os.fspath(path)), open_regular)
+        check_plain_file(os.path.expanduser(out), table_format)
+        source = FileSource(os.path.expanduser(path), open_regular)
         try:
             if _is_readable(path):
                 return salvage_damaged_pages(source, out, progress)
@@ -108,11 +110,18 @@ def _is_readable(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _check_arguments(path: Any, out: Any, force: bool) -> None:
-    for each in (path, out):
-        if not isinstance(each, (str, os.PathLike)):
-            raise TypeError(f"salvage takes paths of local files, not {type(each).__name__}")
-    here, there = (os.path.expanduser(os.fspath(each)) for each in (path, out))
+def _local_path(path: Any) -> str:
+    """Return a path on this machine, without the scheme of local files."""
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise TypeError(f"salvage takes paths of local files, not {type(path).__name__}")
+    if is_url(name):
+        raise ValueError(f"salvage takes paths of local files, not URLs; copy the file to or from {name!r} yourself")
+    return strip_file_scheme(name)
+
+
+def _check_arguments(path: str, out: str, force: bool) -> None:
+    here, there = (os.path.expanduser(each) for each in (path, out))
     if os.path.isdir(here):
         raise IsADirectoryError(errno.EISDIR, "path is a directory; salvage its files one by one", here)
     if os.path.exists(there) and os.path.samefile(here, there):

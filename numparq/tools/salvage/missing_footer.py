@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from numparq.errors import InvalidFileError, ParquetError, SchemaError, error_context
+from numparq.errors import InvalidFileError, SchemaError, error_context
 from numparq.format.footer.checkpoints import find_last_footer
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.footer.rewrite import split_footer
@@ -22,12 +23,13 @@ from numparq.io.source import read_bytes
 from numparq.kernels.enums import DATA_PAGE, DICTIONARY_PAGE, RLE
 from numparq.plan.explain import pluralize
 from numparq.tools.verify.deviations import Findings
+from numparq.tools.verify.file_walk import PageSequence, walk_file_pages
 from numparq.tools.verify.footer import check_footer
-from numparq.tools.verify.page_walk import PageSequence, walk_file_pages
 from numparq.tools.verify.schema import read_schema_tree, schema_leaves
 from numparq.tools.verify.thrift import read_struct
 from numparq.util.progress import ProgressBar
 
+from .alignment import find_certain_row_groups, find_undecodable_page
 from .output import SALVAGE_CREATED_BY, TAIL_BYTES, Salvaged, write_salvaged
 from .row_groups import AmbiguousPagesError, RowGroupFinder, SalvagedChunk, SalvagedRowGroup
 
@@ -137,34 +139,84 @@ def salvage_missing_footer(source: FileSource, out: Any, options: SalvageOptions
 def _find_row_groups(
     finder: RowGroupFinder, walk: PageSequence, saved: Salvaged, bar: ProgressBar
 ) -> list[SalvagedRowGroup]:
-    """Return consecutive complete row groups; record in `saved` what is lost after the last one, and why."""
+    """Return the complete row groups; record in `saved` what is lost, and why."""
     groups: list[SalvagedRowGroup] = []
-    page, reason = 0, ""
+    page, is_aligned = 0, True  # whether a row group begins with the page
     while page < len(walk.pages):
+        if page in walk.gaps:
+            is_aligned = False
         try:
-            found = finder.find(page)
+            found, end, reason = _find_next(finder, page, is_aligned)
         except AmbiguousPagesError as error:
+            found, end = [], walk.next_gap(page)
             reason = f"{error.message}; use {error.argument}=... to choose"
-            break
-        except ParquetError as error:
-            reason = error.message
-            break
-        if found is None:
-            reason = (
-                f"no complete row group begins there: column {finder.failed_column!r} is cut off, or "
-                "its pages do not match the schema"
-            )
-            break
-        groups.append(found)
-        bar.advance(found.end_page - page)
-        page = found.end_page
-    left = len(walk.pages) - page
-    if left:
-        begin = walk.pages[page].offset
-        saved.lost.append(f"{pluralize(left, 'intact page')} from byte {begin:,} on: {reason}")
+        _record_losses(saved, walk, range(page, end), found, reason)
+        groups += [group for group in found if group.is_intact]
+        is_aligned = is_aligned and bool(found)
+        bar.advance(end - page)
+        page = end
     if walk.end < finder.source.size:
         saved.lost.append(f"{finder.source.size - walk.end:,} bytes from byte {walk.end:,} on: {walk.reason}")
     return groups
+
+
+_UNALIGNED = "bytes before them are lost, and their columns or row groups are not certain"
+
+
+def _find_next(finder: RowGroupFinder, page: int, is_aligned: bool) -> tuple[list[SalvagedRowGroup], int, str]:
+    """Return the next row groups, the page to go on with, and why the pages between them are lost.
+
+    Raise AmbiguousPagesError if the pages can be divided in several ways.
+    """
+    if is_aligned or len(finder.leaves) == 1:
+        found = finder.find(page)
+        if found is not None:
+            return [found], found.end_page, _describe_damage(finder.walk, found)
+        if len(finder.leaves) == 1:
+            return [], page + 1, finder.walk.damaged.get(page, "it cannot be decoded")
+        reason = (
+            f"no complete row group begins there: column {finder.failed_column!r} is cut off, or "
+            "its pages do not match the schema"
+        )
+        limit = finder.walk.next_gap(page)
+        bad = find_undecodable_page(finder, limit)
+        return [], limit if bad < 0 else max(bad, page + 1), reason
+    groups, end = find_certain_row_groups(finder, page, finder.walk.next_gap(page))
+    for group in groups:
+        finder.check_codecs(group)
+    return groups, end, _UNALIGNED
+
+
+def _describe_damage(walk: PageSequence, group: SalvagedRowGroup) -> str:
+    """Return what is wrong with the first damaged page of a row group; empty if it has none."""
+    bad = min((page for page in walk.damaged if group.first_page <= page < group.end_page), default=None)
+    return "" if bad is None else f"the page at byte {walk.pages[bad].offset:,} is damaged: {walk.damaged[bad]}"
+
+
+def _record_losses(
+    saved: Salvaged, walk: PageSequence, pages: range, found: Sequence[SalvagedRowGroup], reason: str
+) -> None:
+    """Record the pages that are in no intact row group, and the gap before them."""
+    page = pages.start
+    if page in walk.gaps:
+        gap = walk.gaps[page]
+        saved.lost.append(f"{gap.end - gap.start:,} bytes from byte {gap.start:,} on: {gap.reason}")
+    for group in found:
+        _record_pages(saved, walk, page, group.first_page, reason)
+        if not group.is_intact:
+            begin = walk.pages[group.first_page].offset
+            damage = _describe_damage(walk, group)
+            saved.lost.append(f"{pluralize(group.num_rows, 'row')} in a row group from byte {begin:,} on: {damage}")
+        page = group.end_page
+    _record_pages(saved, walk, page, pages.stop, reason)
+
+
+def _record_pages(saved: Salvaged, walk: PageSequence, page: int, end: int, reason: str) -> None:
+    num_intact = end - page - sum(page <= bad < end for bad in walk.damaged)
+    if page < end:
+        begin = walk.pages[page].offset
+        what = pluralize(num_intact, "intact page") if num_intact else pluralize(end - page, "damaged page")
+        saved.lost.append(f"{what} from byte {begin:,} on: {reason}")
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ class CheckedSink(FileSink):
     def _complete(self) -> None:
         try:
             with ParquetFile(self.temporary) as file:
+                file.read(nrows=0)  # the columns of a file without rows
                 for row_group in range(file.num_row_groups):
                     file.read(row_groups=[row_group])
                 self.num_rows, self.num_row_groups = file.num_rows, file.num_row_groups

@@ -16,8 +16,8 @@ from numparq.io.source import Source
 from numparq.util.progress import ProgressBar
 
 from .deviations import Deviation, Findings, Location
+from .file_walk import describe_remains
 from .footer import check_footer, check_key_values
-from .page_walk import describe_remains
 from .row_groups import check_row_groups
 from .schema import orders_by_name, read_column_orders, read_schema_tree, schema_leaves
 

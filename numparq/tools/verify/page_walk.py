@@ -1,21 +1,17 @@
-"""Walk the pages of a column chunk, or of a file without a footer."""
+"""Walk the pages of a column chunk; read page headers."""
 
 from __future__ import annotations
 
-import zlib
-from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numparq.column.read.page_walk import PageEvent, walk_chunk
-from numparq.errors import InvalidFileError
-from numparq.format.footer.checkpoints import find_last_footer_in
 from numparq.format.thrift.idl import enum_value
 from numparq.io.source import Source, read_bytes
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, INDEX_PAGE
 
-from .deviations import WHOLE_FILE, Findings, Location
+from .deviations import Findings, Location
 from .thrift import ThriftDecodeError, read_struct
 
 NOT_COUNTED = -1  # num_nulls as parquet-java wrote it
@@ -33,12 +29,6 @@ _TYPE_HEADERS = {
     DICTIONARY_PAGE: "dictionary_page_header",
     DATA_PAGE_V2: "data_page_header_v2",
 }
-
-_KINDS = (DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2)
-_BLOCK = 1 << 16
-_MAX_METADATA_BYTES = 1 << 16
-
-_MAGIC_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -91,15 +81,21 @@ def walk_chunk_pages(
     `page_offsets` come from the offset index, ascending. No page may end beyond `data_end`.
     """
 
-    def read_page(position: int, ordinal: int) -> PageEvent:
-        here = location._replace(page=ordinal)
-        header, body = _read_header(source, position, data_end, findings, here)
-        if header is None or not _is_valid(header, body, data_end, findings, here):
-            return PageEvent(position)
-        page = StoredPage(ordinal, position, body, header)
-        return PageEvent(position, page, page.end)
+    def read_event(position: int, ordinal: int) -> PageEvent:
+        page = read_page(source, position, data_end, findings, location._replace(page=ordinal))
+        return PageEvent(position) if page is None else PageEvent(position, page, page.end)
 
-    return (event.page for event in walk_chunk(read_page, start, end, page_offsets))
+    return (event.page for event in walk_chunk(read_event, start, end, page_offsets))
+
+
+def read_page(
+    source: Source, position: int, data_end: int, findings: Findings, location: Location
+) -> StoredPage | None:
+    """Read the header of a page that ends before `data_end`; None if it is damaged, which `findings` records."""
+    header, body = _read_header(source, position, data_end, findings, location)
+    if header is None or not _is_valid(header, body, data_end, findings, location):
+        return None
+    return StoredPage(location.page or 0, position, body, header)
 
 
 def _read_header(
@@ -155,152 +151,3 @@ def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findin
         )
         return False
     return True
-
-
-class StoredPages:
-    """Pages of a file, kept as offsets: a decoded header takes far more memory than a small page."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._offsets = array("q")
-
-    def append(self, page: StoredPage) -> None:
-        """Append a page."""
-        self._offsets.append(page.offset)
-
-    def __len__(self) -> int:
-        return len(self._offsets)
-
-    def __iter__(self) -> Iterator[StoredPage]:
-        return map(self.__getitem__, range(len(self)))
-
-    def __getitem__(self, number: int) -> StoredPage:
-        offset = self._offsets[number]
-        header, body = _read_header(self._source, offset, self._source.size, Findings(), WHOLE_FILE)
-        assert header is not None
-        return StoredPage(number, offset, body, header)
-
-
-@dataclass(frozen=True)
-class PageSequence:
-    """Consecutive intact pages of a file.
-
-    Attributes
-    ----------
-    pages : StoredPages
-        Complete pages whose checksum, if any, is right.
-    chunk_boundaries : set of int
-        Indices of pages before which a column chunk certainly ends, because its metadata is stored there.
-    end : int
-        End of the last page, with the zeros and chunk metadata after it.
-    reason : str
-        Why the sequence ends.
-    num_checksums : int
-        Number of pages with a checksum.
-    """
-
-    pages: StoredPages
-    chunk_boundaries: set[int]
-    end: int
-    reason: str
-    num_checksums: int
-
-
-def walk_file_pages(source: Source, start: int, progress: Callable[[int], None] = lambda count: None) -> PageSequence:
-    """Find intact pages from `start` on (after the magic number or a checkpoint's footer).
-
-    Skips zeros, with which writers align row groups, and the column chunk metadata that old writers put after a chunk.
-    """
-    pages = StoredPages(source)
-    breaks: set[int] = set()
-    position, checksums, reason = start, 0, ""
-    while not reason:
-        findings = Findings()
-        for page in walk_chunk_pages(source, position, source.size, source.size, (), findings, WHOLE_FILE):
-            trouble = "its header is damaged" if page is None or findings.deviations else _page_defect(source, page)
-            if page is None or trouble:
-                break
-            pages.append(page)
-            checksums += page.header.get("crc") is not None
-            progress(page.end - position)
-            position = page.end
-        else:
-            reason = "the file ends"
-            break
-        behind = _skip_zeros(source, position)
-        if behind == position:
-            behind = _skip_chunk_metadata(source, position) or position
-            breaks.add(len(pages))
-        if behind == position:
-            reason = f"no intact page begins at byte {position:,}: {trouble}"
-        position = behind
-    return PageSequence(pages, breaks, position, reason, checksums)
-
-
-def _page_defect(source: Source, page: StoredPage) -> str:
-    """Return the defect of a page in words; empty if it is sound."""
-    if page.header["type"] not in _KINDS:
-        return "its page type is unknown"
-    if has_negative_counts(page.type_header):
-        return "its header is damaged"
-    crc = page.header.get("crc")
-    if (
-        crc is not None
-        and zlib.crc32(read_bytes(source, page.body_offset, page.end - page.body_offset)) != crc & 0xFFFFFFFF
-    ):
-        return "its checksum does not match its bytes"
-    return ""
-
-
-def _skip_zeros(source: Source, position: int) -> int:
-    while position < source.size:
-        data = read_bytes(source, position, min(_BLOCK, source.size - position))
-        left = data.lstrip(b"\0")
-        if left:
-            return position + len(data) - len(left)
-        position += len(data)
-    return position
-
-
-def _skip_chunk_metadata(source: Source, position: int) -> int | None:
-    """Return the end of the column chunk metadata stored at `position`; None if there is none."""
-    data = read_bytes(source, position, min(_MAX_METADATA_BYTES, source.size - position))
-    for name in ("ColumnChunk", "ColumnMetaData"):
-        noted: list[str] = []
-        try:
-            found, end = read_struct(name, data, lambda check, text, noted=noted: noted.append(check))  # type: ignore[misc]
-        except ThriftDecodeError:
-            continue
-        if not noted and (name == "ColumnMetaData" or "meta_data" in found):
-            return position + end
-    return None
-
-
-def describe_remains(source: Source) -> list[str]:
-    """Return report lines on what could be saved of a file without a footer."""
-    start = _MAGIC_BYTES
-    try:
-        checkpoint = find_last_footer_in(source)
-    except InvalidFileError as error:
-        lines = [error.message]
-    else:
-        start = checkpoint.end
-        lines = [
-            f"the last checkpoint's footer ends at byte {start:,}: the file is complete up to there, with "
-            f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups"
-        ]
-    walk = walk_file_pages(source, start)
-    if not walk.pages:
-        return [*lines, f"no page follows the checkpoint, from byte {start:,} on"] if start > _MAGIC_BYTES else lines
-    dictionaries = values = 0
-    for page in walk.pages:
-        is_dictionary = page.header["type"] == DICTIONARY_PAGE
-        dictionaries += is_dictionary
-        values += 0 if is_dictionary else page.type_header["num_values"]
-    lines.append(
-        f"bytes {start:,} to {walk.end:,} hold {len(walk.pages):,} intact pages with {values:,} values "
-        f"({dictionaries:,} dictionary pages; {walk.num_checksums:,} pages have a correct checksum)"
-    )
-    if walk.end < source.size:
-        lines.append(f"{source.size - walk.end:,} bytes follow these pages; {walk.reason}")
-    return [*lines, "numparq salvage can write the intact pages to a new file"]
