@@ -212,6 +212,9 @@ class LocalStage:
             remove_abandoned(self.base)
             remove_expired_files(self.base)
             changes = changes_of(self.list_files())
+            if not names and changes == CommitChanges():
+                self.clear()
+                return
             over = {name: f"{number:020}" for number, name in enumerate(changes.over)}
             for name, number in over.items():
                 with self.create_file(number, name) as sink:
@@ -348,10 +351,7 @@ class LocalJob:
         changes_of : callable
             Says, of what the dataset has once no other commit is under way, what is to be changed.
         """
-        if self._names:
-            self._folder.commit(self._names, changes_of)
-        else:  # nothing was written, so that nothing changes
-            self._folder.clear()
+        self._folder.commit(self._names, changes_of)
         self._is_open = False
 
     def abort(self) -> None:

@@ -124,7 +124,7 @@ class RemoteJob(RemoteJobBase):
         start = len(self._folder.path(""))
         gone = {path[start:]: versions.get(path) for path in changes.gone}
         gone |= dict.fromkeys(changes.over)
-        if not self._begun:
+        if not (self._begun or gone or changes.marks):
             return
         if gone or changes.marks:
             self._put_record(CommitRecord(self.id, COMMITTED, gone=gone, alone=self._alone, marks=changes.marks))

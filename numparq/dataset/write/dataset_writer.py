@@ -11,6 +11,7 @@ from numparq.dataset.commit.local_stage import LocalJob
 from numparq.dataset.commit.record import CommitChanges
 from numparq.dataset.commit.remote_stage import RemoteJob
 from numparq.dataset.listing.files import DirectoryListing
+from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
 from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
 from numparq.errors import error_context
 from numparq.file.argument_advice import WRITE_ADVICE
@@ -43,6 +44,7 @@ from .partition_frame import (
     PartitionValues,
     partition_frame,
     partition_table,
+    shred_without_rows,
 )
 
 
@@ -136,6 +138,7 @@ class DatasetWriter(TransactionalWriter):
         self._written: set[PartitionValues] = set()
         self._known: list[UserColumn] | None = None
         self._sample: bytes | None = None  # a file of the same columns, without rows
+        self._all_columns: bytes | None = None  # the same with partition columns, while there are no rows
         self._order = CategoryOrder()
         self._workshop = WriterContext(threads, progress)
         self._table_format = table_format
@@ -183,8 +186,15 @@ class DatasetWriter(TransactionalWriter):
         if is_arrow_data(df):
             for table in read_tables(df, DEFAULT_ROW_GROUP_ROWS, index):
                 yield partition_table(table, self._columns, self._schema)
+                self._keep_schema(table, index)
         else:
             yield partition_frame(df, self._columns, index, self._schema)
+            self._keep_schema(df, index)
+
+    def _keep_schema(self, data: Any, index: bool | None) -> None:
+        """Keep the columns of a frame or table, in case no rows are written to tell them."""
+        if not self._written:
+            self._all_columns = _without_rows(shred_without_rows(data, self._columns.names, index, self._schema))
 
     def _fit(self, frame: PartitionedFrame) -> None:
         """Fit the columns of a frame to those of earlier ones; raise SchemaError if they differ."""
@@ -217,7 +227,20 @@ class DatasetWriter(TransactionalWriter):
         changes = plan_changes(gone_of, self._job.base, found, columns.names, self._written, columns.kinds)
         if self._sample is not None:
             check_schemas_compatible(found, changes, self._job.open_source, [OpenFile(self._sample)])
+        if not self._written and self._all_columns is not None:
+            return self._with_schema(found)
         return self._with_metadata(changes, found) if self._keep_footers else changes
+
+    def _with_schema(self, found: DirectoryListing) -> CommitChanges:
+        """Keep the columns of frames without rows in ``_common_metadata``, if the dataset has no files.
+
+        A file in a partition would need values, and one outside of all partitions would stand in the way of later ones.
+        """
+        if found.files or self._all_columns is None:
+            return CommitChanges()
+        stale = os.path.join(self._job.base, METADATA_FILE)
+        gone = [entry.path for entry in found.hidden if entry.path == stale]
+        return CommitChanges(gone, {COMMON_METADATA_FILE: self._all_columns})
 
     def _with_metadata(self, changes: CommitChanges, found: DirectoryListing) -> CommitChanges:
         """Add new ``_metadata`` and ``_common_metadata`` files to the changes of a commit."""

@@ -271,6 +271,18 @@ def partition_table(table: pa.Table, partition_columns: FramePartitioner, schema
     return frame
 
 
+def shred_without_rows(
+    data: pd.DataFrame | pa.Table, keys: Sequence[str], index: bool | None, schema: object
+) -> ShreddedFrame:
+    """Shred the columns of a frame or Arrow table without rows, the partition columns `keys` last."""
+    is_frame = isinstance(data, pd.DataFrame)
+    names = unique_names(list(data.columns)) if is_frame else data.column_names
+    order = sorted(range(len(names)), key=lambda place: keys.index(names[place]) if names[place] in keys else -1)
+    if is_frame:
+        return partition_frame(data.iloc[:0, order], FramePartitioner(()), index, schema).whole
+    return partition_table(data.slice(0, 0).select(order), FramePartitioner(()), schema).whole
+
+
 def _without_range(taken: ShreddedFrame) -> ShreddedFrame:
     """Remove a RangeIndex from the pandas metadata: each file holds only some of its rows."""
     if "pandas" not in taken.key_value_metadata:  # Arrow data

@@ -269,7 +269,7 @@ def test_threads_write_same_rows(tmp_path, threads):
 
 def test_empty_frame(tmp_path):
     numparq.to_parquet(sample(0), tmp_path / "a", partition_cols=["city"])
-    assert os.listdir(tmp_path / "a") == []
+    assert os.listdir(tmp_path / "a") == ["_common_metadata"]
     numparq.to_parquet(sample(0), tmp_path / "b", partition_cols=[])
     (name,) = files(tmp_path / "b")
     assert pq.ParquetFile(tmp_path / "b" / name).metadata.num_rows == 0
@@ -530,3 +530,52 @@ def test_appended_frame_must_match_existing_files(tmp_path, keys):
     more = pd.DataFrame({"k": [1], "a": pd.array([3], "int8"), "b": ["new"]})
     numparq.to_parquet(more, tmp_path, partition_cols=keys, append=True)
     assert sorted(numparq.read_parquet(tmp_path)["a"]) == [1, 2, 3]
+
+
+EMPTY = {
+    "frame": pd.DataFrame(
+        {
+            "k": pd.array([], "int64"),
+            "id": pd.array([], "int64"),
+            "x": pd.array([], "float32"),
+            "t": pd.array([], "datetime64[ns]"),
+            "s": pd.array([], "str"),
+        }
+    ),
+    "index": pd.DataFrame({"k": pd.array([], "int8"), "x": pd.array([], "bool")}, pd.Index([], "int64", name="i")),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_partitioned_frame_without_rows_comes_back_with_its_columns(name, is_remote, tmp_path):
+    if is_remote:
+        pytest.importorskip("fsspec")
+    frame, folder = EMPTY[name], f"memory://{tmp_path}/d" if is_remote else str(tmp_path / "d")
+    key = frame.columns[0]
+    expected = frame[[*frame.columns[1:], key]]  # partition columns come last
+    for options in ({}, {"append": True}, {"existing_data_behavior": "delete_matching"}, {"write_metadata_file": True}):
+        numparq.to_parquet(frame, folder, partition_cols=[key], **options)
+        pd.testing.assert_frame_equal(numparq.read_parquet(folder), expected, check_index_type=name == "index")
+    with numparq.Dataset(folder) as dataset:
+        assert (dataset.count_rows(), dataset.files) == (0, [])
+        assert [list(batch.columns) for batch in dataset.iter_batches()] == [list(expected.columns)]
+    values = {"str": "a", "datetime64[ns]": pd.Timestamp(1)}
+    columns = {label: pd.array([values.get(str(dtype), 1)], dtype) for label, dtype in frame.dtypes.items()}
+    full = pd.DataFrame(columns, pd.Index([5], "int64", name=frame.index.name))
+    numparq.to_parquet(full, folder, partition_cols=[key], append=True)
+    numparq.to_parquet(frame, folder, partition_cols=[key], append=True)
+    found = numparq.read_parquet(folder)
+    assert list(found.columns) == list(expected.columns)
+    assert (len(found), str(found[key].dtype)) == (1, "category")
+    with numparq.Dataset(folder) as dataset:
+        assert len(dataset.files) == 1
+        assert dataset.partition_keys == (str(key),)
+
+
+def test_arrow_table_without_rows_comes_back_with_its_columns(tmp_path):
+    table = pa.table({"k": pa.array([], pa.int8()), "a": pa.array([], pa.list_(pa.int32()))})
+    numparq.to_parquet(table, tmp_path / "d", partition_cols=["k"])
+    assert numparq.Dataset(tmp_path / "d").to_arrow().schema.equals(table.select(["a", "k"]).schema)
+    schema = pq.read_schema(tmp_path / "d" / "_common_metadata")
+    assert pq.read_table(tmp_path / "d", schema=schema).schema.equals(schema)
