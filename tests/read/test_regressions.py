@@ -134,3 +134,25 @@ def test_filter_on_invalid_int96_names_the_column():
     with pytest.raises(UnsupportedError, match="outside the range of timestamps") as caught:
         read_parquet(bytes(data), filters=col("t") != datetime(2020, 6, 1))
     assert (caught.value.where["row_group"], caught.value.where["column"]) == (0, "t")
+
+
+@pytest.mark.parametrize("kind", ["struct", "list", "map"])
+def test_structs_with_two_fields_of_one_name_lose_none(kind: str):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    twice = pa.StructArray.from_arrays([pa.array([1, 2]), pa.array([3, None])], names=["a", "a"])
+    column = {
+        "struct": twice,
+        "list": pa.ListArray.from_arrays([0, 1, 2], twice),
+        "map": pa.MapArray.from_arrays([0, 1, 2], pa.array(["k", "l"]), twice),
+    }[kind]
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"s": column, "n": [1, 2]}), buffer)
+    data = buffer.getvalue()
+    assert numparq.ParquetFile(data).to_arrow()["s"].combine_chunks().equals(column)
+    assert numparq.read_parquet(data, ["n"])["n"].tolist() == [1, 2]
+    with pytest.raises(UnsupportedError, match="two fields of the name 'a', of which a dict would lose one"):
+        numparq.read_parquet(data)
+    if kind == "list":
+        exploded = numparq.read_parquet(data, explode="s", dtype_backend="numpy_nullable")
+        assert list(exploded.columns) == ["s.list.element.a", "s.list.element.a", "n"]
+        assert [exploded.iloc[:, number].tolist() for number in range(3)] == [[1, 2], [3, pd.NA], [1, 2]]

@@ -266,7 +266,8 @@ def find_hint(shape: NestedType, hint: ArrowHint | None, wanted: NestedType) -> 
     """Return the ``ARROW:schema`` hint of a node within a tree; None where it does not fit, or has more children."""
     if hint is None or shape == wanted:
         return hint
+    first = next(iter_leaves(wanted))
     for child, inner in zip(shape.children, child_hints(shape, hint), strict=True):
-        if child.repetition_level <= wanted.repetition_level and child.path == wanted.path[: len(child.path)]:
+        if first in iter_leaves(child):  # names do not tell two fields of one name
             return find_hint(child, inner, wanted)
     return None

@@ -45,6 +45,14 @@ def _check_lossless(have: Any, wanted: Any, column: str) -> None:
         lost = "large numbers would become infinite"
     elif pa.types.is_timestamp(known) and pa.types.is_timestamp(asked) and (known.tz is None) != (asked.tz is None):
         lost = "a time zone would be added or lost"
+    elif pa.types.is_struct(known) and pa.types.is_struct(asked):
+        extra = next((field.name for field in known if field.name not in asked.names), None)
+        if extra is None:
+            for field in known:
+                place = asked.get_field_index(field.name)  # -1 for two fields of a name, which pyarrow refuses to cast
+                _check_lossless(field.type, asked.field(place).type, f"{column}.{field.name}")
+            return
+        lost = f"it has no field {extra!r}"
     else:
         for place in range(min(known.num_fields, asked.num_fields)):
             _check_lossless(known.field(place).type, asked.field(place).type, column)

@@ -202,8 +202,27 @@ def _structs(values: np.ndarray, field: ArrowField, path: tuple[str, ...]) -> Un
     if any(issubclass(cls, tuple) for cls in distinct_classes(filled)):
         names = [child.name for child in field.children]
         filled = np.fromiter((_as_dict(item, names, path) for item in filled), object, len(filled))
-    children = [nested_from_objects(field_values(filled, of.name), of, (*path, of.name)) for of in field.children]
+    items = _struct_items(filled, [of.name for of in field.children], path)
+    children = [nested_from_objects(part, of, (*path, of.name)) for part, of in zip(items, field.children, strict=True)]
     return UnshreddedStruct(len(values), validity, tuple(children))
+
+
+def _struct_items(values: np.ndarray, names: list[str], path: tuple[str, ...]) -> list[np.ndarray]:
+    """Return the dicts' values of each key; None where it is missing. SchemaError for a key of no field."""
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise SchemaError(f"a dict has no values for two fields of the name {name!r}", column=".".join(path))
+    found = [copy_dict_items(values, name) for name in names]
+    counts = [count for _, count in found]
+    if min(counts, default=-1) >= 0 and sum(counts) == sum(map(len, values)):
+        return [part for part, _ in found]
+    extra = next((key for key in chain.from_iterable(values) if key not in names), None)
+    if extra is not None:
+        raise SchemaError(
+            f"a dict has the key {extra!r}, but the schema does not; drop it, or add it to the schema",
+            column=".".join(path),
+        )
+    return [field_values(values, name) for name in names]
 
 
 def field_values(values: np.ndarray, name: str) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ import pandas as pd
 from numparq.column.buffers import BinaryArray, DecodedColumn
 from numparq.column.nested.arrays import LeafArray, ListArray, NestedArray, StructArray
 from numparq.column.nested.nested_type import is_variant
+from numparq.errors import UnsupportedError
 from numparq.to_pandas.columns import to_array
 from numparq.to_pandas.dictionary import objects_by_entry
 from numparq.types.output_type import OutputType
@@ -97,6 +98,8 @@ class NestedObjectBuilder:
         if self._variants is not None and is_variant(array.type):
             return _object_array(self._variants(array), array)
         names = [child.type.name for child in array.children]
+        if len(set(names)) < len(names):
+            _raise_ambiguous(names, array)
         columns = [self._scalars(child) for child in array.children]
         if len(names) > _MAX_UNROLLED_FIELDS:
             return _object_array([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)], array)
@@ -110,6 +113,15 @@ class NestedObjectBuilder:
         keys, values = map(self._scalars, array.children)
         pairs = list(zip(keys, values, strict=True))
         return _object_array([pairs[start:stop] for start, stop in pairwise(array.offsets.tolist())], array)
+
+
+def _raise_ambiguous(names: list[str], array: StructArray) -> NoReturn:
+    name = next(name for name in names if names.count(name) > 1)
+    raise UnsupportedError(
+        f"a struct has two fields of the name {name!r}, of which a dict would lose one; "
+        'use dtype_backend="pyarrow", or leave the column out',
+        column=".".join(array.type.path),
+    )
 
 
 def _pieces_to_array(target: OutputType, pieces: list[BinaryArray]) -> Any:
