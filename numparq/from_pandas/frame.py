@@ -19,6 +19,7 @@ from numparq.format.key_values.pandas_dtypes import ATTRS_KEY, DtypeEntry, dtype
 from numparq.format.key_values.pandas_labels import add_label_note
 from numparq.format.key_values.python_values import value_to_json
 from numparq.format.schema import OPTIONAL
+from numparq.format.schema_node import SchemaNode
 from numparq.util.arguments import is_flag
 
 from .cast.table import cast_values
@@ -145,9 +146,13 @@ def shred_column(name: str, values: Any, user_column: UserColumn | None = None) 
             return cast_values(source, user_column).column(name, user_column.node, user_column.field)
         if len(values) == 0 or source.type.kind == "null":
             return _nested_column(name, np.full(len(values), None, object), user_column)
-        if replace(user_column.node, repetition=OPTIONAL, field_id=None) == source.node(name):
+        if replace(_without_ids(user_column.node), repetition=OPTIONAL) == source.node(name):
             return source.column(name, replace(user_column.node, repetition=OPTIONAL))
         raise SchemaError("the nested structure of the column differs from the schema")
+
+
+def _without_ids(node: SchemaNode) -> SchemaNode:
+    return replace(node, field_id=None, children=tuple(map(_without_ids, node.children)))
 
 
 def _column_values(values: Any) -> ColumnValues:

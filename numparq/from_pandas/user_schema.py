@@ -94,8 +94,34 @@ def parse_column(name: str, kind: Any) -> UserColumn:
     from numparq.types.arrow_fields import node_from_field
     from numparq.types.pyarrow import field_from_pyarrow
 
-    nullable = getattr(kind, "nullable", True)
-    field = field_from_pyarrow(name, kind.type if hasattr(kind, "nullable") else kind, nullable)
-    node = node_from_field(field)
-    field_id = (getattr(kind, "metadata", None) or {}).get(_FIELD_ID)
-    return UserColumn(node if field_id is None else replace(node, field_id=int(field_id)), field)
+    is_field = hasattr(kind, "nullable")
+    data_type = kind.type if is_field else kind
+    field = field_from_pyarrow(name, data_type, kind.nullable if is_field else True)
+    return UserColumn(_with_field_ids(node_from_field(field), kind if is_field else None, data_type), field)
+
+
+def _with_field_ids(node: SchemaNode, field: Any, data_type: Any) -> SchemaNode:
+    """Return a node with the field ids of a pyarrow field, if there is one, and of those within its type."""
+    number = (field.metadata or {}).get(_FIELD_ID) if field is not None else None
+    inner = _inner_fields(data_type)
+    children = node.children
+    if node.logical is not None and inner:  # LIST or MAP: the group in between has no field
+        children = (replace(children[0], children=_with_ids(children[0].children, inner)),)
+    elif inner:
+        children = _with_ids(children, inner)
+    return replace(node, children=children, field_id=node.field_id if number is None else int(number))
+
+
+def _with_ids(nodes: tuple[SchemaNode, ...], fields: list[Any]) -> tuple[SchemaNode, ...]:
+    return tuple(_with_field_ids(node, field, field.type) for node, field in zip(nodes, fields, strict=True))
+
+
+def _inner_fields(data_type: Any) -> list[Any]:
+    """Return the fields of a pyarrow struct, the item of a list, or the key and the item of a map."""
+    from pyarrow import types
+
+    while hasattr(data_type, "storage_type") or types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
+        data_type = data_type.storage_type if hasattr(data_type, "storage_type") else data_type.value_type
+    if types.is_map(data_type):
+        return [data_type.key_field, data_type.item_field]
+    return [data_type.field(number) for number in range(data_type.num_fields)]

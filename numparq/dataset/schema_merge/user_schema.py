@@ -12,7 +12,7 @@ from numparq.format.key_values.arrow import encode_arrow_schema
 from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import INT96
 from numparq.format.schema import Schema
-from numparq.format.schema_node import SchemaNode, to_schema_elements
+from numparq.format.schema_node import to_schema_elements
 from numparq.format.thrift.encode import encode_struct
 from numparq.from_pandas.user_schema import parse_schema
 from numparq.types.common_type import can_cast_exactly, value_type
@@ -36,8 +36,6 @@ _KINDS: dict[str, Callable[[SchemaField, SchemaField], bool]] = {
     "list": lambda wanted, known: True,
     "map": lambda wanted, known: True,
 }
-
-_FIELD_ID = b"PARQUET:field_id"  # key in the metadata of a pyarrow field
 
 
 def conform_columns(
@@ -119,12 +117,7 @@ def parse_user_schema(schema: Any) -> list[SchemaField]:
         raise TypeError(f"schema must be a pyarrow.Schema, a sequence of fields or a dict, not {type(schema).__name__}")
     if isinstance(schema, Schema):
         return [field for field in fields_of_schema(schema) if field is not None]
-    asked = _mapping(schema)
-    ids = _field_ids(asked)
-    columns = [
-        replace(column, node=_with_ids(column.node, ids[name])) if name in ids else column
-        for name, column in parse_schema(asked).columns.items()
-    ]
+    columns = parse_schema(_mapping(schema)).columns.values()
     footer = encode_struct(
         "FileMetaData",
         {
@@ -153,27 +146,6 @@ def _mapping(schema: Any) -> Any:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the schema has column {twice!r} twice")
     return dict(items)
-
-
-def _field_ids(schema: Any) -> dict[str, Any]:
-    """Return the pyarrow fields in a schema by name; they may have field ids."""
-    if isinstance(schema, Mapping):
-        return {name: kind for name, kind in schema.items() if hasattr(kind, "nullable")}
-    return {item.name: item for item in schema if hasattr(item, "nullable") and hasattr(item, "metadata")}
-
-
-def _with_ids(node: SchemaNode, field: Any) -> SchemaNode:
-    """Return a node with the field ids of a pyarrow field and of its struct fields."""
-    number = (field.metadata or {}).get(_FIELD_ID)
-    known = {inner.name: inner for inner in _inner(field.type)}
-    children = tuple(_with_ids(child, known[child.name]) if child.name in known else child for child in node.children)
-    return replace(node, field_id=node.field_id if number is None else int(number), children=children)
-
-
-def _inner(arrow_type: Any) -> list[Any]:
-    from pyarrow import types
-
-    return list(arrow_type) if types.is_struct(arrow_type) else []
 
 
 def adopt_arrow_types(
