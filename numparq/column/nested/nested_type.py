@@ -268,6 +268,7 @@ def find_hint(shape: NestedType, hint: ArrowHint | None, wanted: NestedType) -> 
         return hint
     first = next(iter_leaves(wanted))
     for child, inner in zip(shape.children, child_hints(shape, hint), strict=True):
-        if first in iter_leaves(child):  # names do not tell two fields of one name
+        is_above = child.repetition_level <= wanted.repetition_level and child.path == wanted.path[: len(child.path)]
+        if is_above and first in iter_leaves(child):  # paths do not tell two fields of one name
             return find_hint(child, inner, wanted)
     return None
