@@ -222,13 +222,13 @@ class DatasetWriter(TransactionalWriter):
         self._workshop.close()
 
     def _changes(self, found: DirectoryListing) -> CommitChanges:
+        if not self._written:
+            return self._with_schema(found)
         gone_of, columns = EXISTING_DATA_BEHAVIORS[self._behavior], self._columns
         check_no_table_below(found, self._job.base, self._table_format)
         changes = plan_changes(gone_of, self._job.base, found, columns.names, self._written, columns.kinds)
         if self._sample is not None:
             check_schemas_compatible(found, changes, self._job.open_source, [OpenFile(self._sample)])
-        if not self._written and self._all_columns is not None:
-            return self._with_schema(found)
         return self._with_metadata(changes, found) if self._keep_footers else changes
 
     def _with_schema(self, found: DirectoryListing) -> CommitChanges:

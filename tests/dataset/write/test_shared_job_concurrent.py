@@ -45,7 +45,7 @@ def test_incompatible_columns_and_partitions_raise(tmp_path):
         ({"n": ["x"]}, None),
         ({"n": [2], "m": [1.5]}, [1, 2]),
         ({"n": pd.array([3], "Int32")}, [1, 3]),
-        ({"n": [0.5]}, None),
+        ({"n": [0.5]}, [1, 0.5]),
     ],
     ids=["string", "a column more", "narrower", "float"],
 )
