@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -55,17 +53,6 @@ def resolve_paths(paths: Sequence[PathLike], storage_options: StorageOptions, fi
             f"{names[urls.index(False)]!r} is a local path"
         )
     return _on_filesystem(*_behind_urls(names, storage_options or {}))
-
-
-@contextmanager
-def name_missing_file(name: str) -> Iterator[None]:
-    """Add the name and the reason to a FileNotFoundError of a remote file system, which may have neither."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        if error.errno is not None:
-            raise
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name) from error
 
 
 def is_url(name: str) -> bool:

@@ -8,6 +8,7 @@ import secrets
 from typing import Any
 
 from .local_sink import TEMPORARY_SUFFIX
+from .remote_errors import explain_remote_errors
 from .sink import Sink
 
 
@@ -22,7 +23,8 @@ class FsspecSink(Sink):
         self._filesystem = filesystem
         self._path = path
         self._temporary = _temporary_path(path)
-        self._file = filesystem.open(self._temporary, "wb", autocommit=False)
+        with explain_remote_errors(name):
+            self._file = filesystem.open(self._temporary, "wb", autocommit=False)
         if _completes_on_close(self._file):  # nothing has been uploaded yet
             self._drop()
             self._temporary = ""
@@ -38,10 +40,16 @@ class FsspecSink(Sink):
             raise FileNotFoundError(errno.ENOENT, "the directory does not exist", folder)
 
     def _write(self, view: memoryview) -> int:
-        written = self._file.write(view)
+        with explain_remote_errors(self.name):
+            written = self._file.write(view)
         return len(view) if written is None else written
 
     def _complete(self) -> None:
+        with explain_remote_errors(self.name):
+            self._finish()
+
+    def _finish(self) -> None:
+        """Complete the upload, or move the file to its name."""
         self._file.close()
         if not self._temporary:
             self._file.commit()

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,9 @@ import numpy as np
 from numparq.errors import InvalidFileError, UnsupportedError
 from numparq.util.worker_pool import WorkerPool
 
-from .filesystem import name_missing_file, protocols
+from .filesystem import protocols
+from .remote_errors import causes, explain_remote_error, explain_remote_errors, http_status
+from .remote_info import fetch_info
 from .remote_version import RemoteStamp, has_version, info_version, replaced_file_error
 from .source import ByteRanges, ReadLoopSource, Source, allocate_with_slack, check_byte_ranges, truncated_file_error
 
@@ -109,12 +112,8 @@ class RemoteSource(ReadLoopSource):
         """Copy a response into `out` after checking that it has the requested length."""
         self._count(len(data))
         if len(data) < len(out):
-            if self.current_stamp() != self.stamp_as_read:
-                raise replaced_file_error(self.name)
-            raise InvalidFileError(
-                f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned: the file "
-                "was truncated since it was opened, or the file system returns incomplete reads",
-                file=self.name,
+            raise self._short_file_error(
+                f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned"
             )
         if len(data) > len(out):
             raise UnsupportedError(
@@ -123,6 +122,13 @@ class RemoteSource(ReadLoopSource):
                 file=self.name,
             )
         out[:] = np.frombuffer(data, np.uint8)
+
+    def _short_file_error(self, finding: str) -> InvalidFileError:
+        """Return the error for a file that has fewer bytes than when it was opened."""
+        if self.current_stamp() != self.stamp_as_read:
+            return replaced_file_error(self.name)
+        reason = "the file was truncated since it was opened, or the file system returns incomplete reads"
+        return InvalidFileError(f"{finding}: {reason}", file=self.name)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -157,17 +163,30 @@ class FsspecSource(RemoteSource):
         )
 
     def _request_stamp(self) -> RemoteStamp:
-        self._filesystem.invalidate_cache(self._path)
-        info = self._filesystem.info(self._path)
+        with explain_remote_errors(self.name):
+            self._filesystem.invalidate_cache(self._path)
+            info = fetch_info(self._filesystem, self._path)
         size, version = info.get("size"), self.stamp_as_read.version
         if size in (self.size, None) and has_version(info, version):
             return self.stamp_as_read
         return RemoteStamp(size, info_version(info))
 
     def _request(self, start: int, stop: int) -> bytes:
-        with self._lock:
-            data: bytes = self._filesystem.cat_file(self._path, start=start, end=stop)
-            return data
+        try:
+            with self._lock:
+                data: bytes = self._filesystem.cat_file(self._path, start=start, end=stop)
+        except Exception as error:
+            self._explain(error)
+            raise
+        return data
+
+    def _explain(self, error: Exception) -> None:
+        """Raise the cause of a failed request, if it is another exception than this one."""
+        if any(http_status(cause) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE for cause in causes(error)):
+            raise self._short_file_error("the server has no such bytes") from error
+        explained = explain_remote_error(error, self.name)
+        if explained is not error:
+            raise explained from error
 
     def _read_many(self, ranges: Sequence[tuple[int, int]], targets: Sequence[np.ndarray]) -> None:
         if not self._has_batch_requests:
@@ -180,9 +199,12 @@ class FsspecSource(RemoteSource):
         """Read ranges of files on one file system by a single `cat_ranges` call, which makes concurrent requests."""
         starts, stops = [start for _, start, _ in wanted], [stop for *_, stop in wanted]
         paths = [source._path for source, *_ in wanted]
-        answers = wanted[0][0]._filesystem.cat_ranges(paths, starts, stops, on_error="return")
+        with explain_remote_errors(wanted[0][0].name):
+            answers = wanted[0][0]._filesystem.cat_ranges(paths, starts, stops, on_error="return")
         for (source, start, _), out, answer in zip(wanted, targets, answers, strict=True):
             if isinstance(answer, BaseException):
+                if isinstance(answer, Exception):
+                    source._explain(answer)
                 raise answer
             source._fill(start, out, answer)
 
@@ -212,8 +234,8 @@ def read_ranges_of_files(wanted: Sequence[tuple[Source, int, int]]) -> list[np.n
 
 def _file_stamp(filesystem: Any, path: str, name: str) -> tuple[int, str | None]:
     """Return the size and version of a file, by a request."""
-    with name_missing_file(name):
-        info = filesystem.info(path)
+    with explain_remote_errors(name):
+        info = fetch_info(filesystem, path)
     if info.get("type") == "directory":
         raise UnsupportedError(
             "path is a directory; numparq.read_parquet and numparq.Dataset read all of its files", file=name

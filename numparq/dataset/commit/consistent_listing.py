@@ -125,10 +125,7 @@ def _read_local(path: str) -> CommitRecord:
 def _read_remote(filesystem: Any, path: str) -> CommitRecord | None:
     """Read a commit record; return None if it is gone."""
     try:
-        if hasattr(filesystem, "open_input_file"):
-            with filesystem.open_input_file(path) as file:
-                return CommitRecord.decode(file.read(), path)
-        return CommitRecord.decode(filesystem.cat_file(path), path)
+        return CommitRecord.decode(RemoteLister(filesystem).read(path), path)
     except FileNotFoundError:
         return None
 

@@ -11,6 +11,7 @@ from typing import Any
 from numparq.dataset.listing.files import DirectoryListing, FileEntry
 from numparq.dataset.listing.remote import RemoteLister
 from numparq.io.open import open_filesystem_source as open_source_on
+from numparq.io.remote_errors import explain_remote_errors
 from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
 from numparq.io.source import Source
 from numparq.util.worker_pool import WorkerPool
@@ -69,18 +70,16 @@ class RemoteStore:
 
     def get(self, path: str) -> bytes:
         """Read a file."""
-        if self._is_arrow:
-            with self.filesystem.open_input_file(path) as file:
-                return bytes(file.read())
-        return bytes(self.filesystem.cat_file(path))
+        return RemoteLister(self.filesystem).read(path)
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file, by one request."""
-        if self._is_arrow:
-            with self.filesystem.open_output_stream(path) as file:
-                file.write(data)
-        else:
-            self.filesystem.pipe_file(path, data)
+        with explain_remote_errors(path):
+            if self._is_arrow:
+                with self.filesystem.open_output_stream(path) as file:
+                    file.write(data)
+            else:
+                self.filesystem.pipe_file(path, data)
 
     def put_marks(self, marks: Mapping[str, str]) -> None:
         """Write the marks of streams, by their names."""
@@ -100,20 +99,13 @@ class RemoteStore:
         run_in_parallel([partial(self._remove, path) for path in paths])
 
     def _remove(self, path: str) -> None:
-        try:
-            if self._is_arrow:
-                self.filesystem.delete_file(path)
-            else:
-                self.filesystem.rm_file(path)
-        except FileNotFoundError:
-            pass
+        with contextlib.suppress(FileNotFoundError), explain_remote_errors(path):
+            self.filesystem.delete_file(path) if self._is_arrow else self.filesystem.rm_file(path)
 
     def move(self, start: str, end: str) -> None:
         """Put a file where it belongs; where a file system cannot, it is copied there, by the store itself."""
-        if self._is_arrow:
-            self.filesystem.move(start, end)
-        else:
-            self.filesystem.cp_file(start, end)
+        with explain_remote_errors(end):
+            self.filesystem.move(start, end) if self._is_arrow else self.filesystem.cp_file(start, end)
 
     def clear(self, folder: str) -> None:
         """Remove a folder and the files in it; it need not be there."""

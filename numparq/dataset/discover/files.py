@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -98,7 +99,7 @@ def list_files(
     look = _LocalLister() if place.filesystem is None else CommittedRemoteListing(place.filesystem)
     try:
         parts = [_part(look, one) for one in place.paths] if not several else _parts(look, place.paths)
-    except FileNotFoundError as error:
+    except OSError as error:
         given = dict(zip(place.paths, map(os.fsdecode, paths), strict=True))
         if place.filesystem is not None:  # a local path is named as resolved, ~ expanded
             error.filename = given.get(error.filename, error.filename)
@@ -140,13 +141,18 @@ def is_dataset_path(path: PathOrPaths, *, storage_options: StorageOptions = None
         return os.path.isdir(name) or (has_wildcard(name) and not os.path.exists(name))
     if name.endswith("/") or os.fsdecode(path).endswith("/"):
         return True
+    look = RemoteLister(place.filesystem)
     try:
-        return RemoteLister(place.filesystem).stat(name) is None
+        return look.stat(name) is None
     except FileNotFoundError:
-        return has_wildcard(name)
+        return look.is_pattern(name)
 
 
 # --- files of one path ------------------------------------------------------------------------------------------------
+
+
+# Errors of a pattern that is looked up as a name.
+_NO_SUCH_NAME = (errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class _PathFiles(NamedTuple):
@@ -172,15 +178,15 @@ class _LocalLister(LocalLister):
 def _part(look: Any, path: str) -> _PathFiles:
     try:
         return _known_part(look, path, look.stat(path))
-    except OSError:  # not only FileNotFoundError: a pattern may be an invalid file name
-        if not has_wildcard(path):
+    except OSError as error:
+        if not look.is_pattern(path) or error.errno not in _NO_SUCH_NAME:
             raise
         return _matched(look, path)
 
 
 def _parts(look: Any, paths: list[str]) -> list[_PathFiles]:
     """List the files of each path; paths without wildcards are looked up concurrently."""
-    plain = [path for path in paths if not has_wildcard(path)]
+    plain = [path for path in paths if not look.is_pattern(path)]
     known = dict(zip(plain, look.stat_all(plain), strict=True))
     return [_known_part(look, path, known[path]) if path in known else _part(look, path) for path in paths]
 
@@ -195,6 +201,8 @@ def _known_part(look: Any, path: str, entry: FileEntry | None) -> _PathFiles:
 def _matched(look: Any, pattern: str) -> _PathFiles:
     parts = [part for one in expand_braces(pattern) for part in _matched_by(look, one) if part.found.paths]
     if not parts:
+        with suppress(FileNotFoundError, NotADirectoryError):  # fsspec finds nothing where a listing fails
+            look.stat(GlobPattern.split_base(pattern)[0] if has_wildcard(pattern) else pattern)
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
     found = DirectoryListing(
         sorted({path for part in parts for path in part.found.paths}),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from numparq.util.regular_file import open_regular
 
 from .files import DirectoryListing, FileEntry
-from .patterns import GlobPattern, is_hidden
+from .patterns import GlobPattern, has_wildcard, is_hidden
 
 _EVERYTHING = GlobPattern([])
 
@@ -95,6 +95,10 @@ class LocalLister:
         """Return the entry of a file; None if the path is a directory."""
         status = os.stat(path)
         return None if stat.S_ISDIR(status.st_mode) else FileEntry(path, status.st_size)
+
+    def is_pattern(self, path: str) -> bool:
+        """Whether a path that no file has may be a glob."""
+        return has_wildcard(path)
 
     def stat_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
         """Return the entries of several paths."""

@@ -8,13 +8,14 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from numparq.io.filesystem import name_missing_file
+from numparq.io.remote_errors import explain_remote_errors
+from numparq.io.remote_info import fetch_info, is_http
 from numparq.io.remote_source import MAX_CONCURRENT_REQUESTS
 from numparq.io.remote_version import info_version
 from numparq.util.worker_pool import WorkerPool
 
 from .files import DirectoryListing, FileEntry
-from .patterns import GlobPattern, is_hidden_path
+from .patterns import GlobPattern, has_wildcard, is_hidden_path
 
 
 class RemoteLister:
@@ -30,8 +31,12 @@ class RemoteLister:
         Raises FileNotFoundError if the path does not exist.
         """
         self._forget(path)
-        with name_missing_file(path):
+        with explain_remote_errors(path):
             return self._lists.stat(path)
+
+    def is_pattern(self, path: str) -> bool:
+        """Whether a path that no file has may be a glob; "?" begins the query of a URL."""
+        return has_wildcard(path.replace("?", "") if is_http(self._filesystem) else path)
 
     def stat_all(self, paths: Sequence[str]) -> list[FileEntry | None]:
         """Return the entries of several paths, with concurrent requests."""
@@ -44,12 +49,15 @@ class RemoteLister:
         return found
 
     def existing_directories(self, paths: Sequence[str]) -> list[str]:
-        """Return the paths at which there is a directory, with concurrent requests."""
+        """Return the paths at which there is a directory, with concurrent requests; none on HTTP servers."""
         found: dict[str, bool] = {}
+        if is_http(self._filesystem):  # to fsspec, every URL is a file
+            return []
 
         def check(path: str) -> None:
             try:
-                found[path] = self._lists.stat(path) is None
+                with explain_remote_errors(path):
+                    found[path] = self._lists.stat(path) is None
             except OSError:
                 found[path] = False
 
@@ -60,14 +68,17 @@ class RemoteLister:
         """Return the names of the files in a directory, without its cached listing."""
         self._forget(folder)
         start = len(folder.rstrip("/")) + 1
-        return [name for entry in self._lists.find(folder) if "/" not in (name := entry.path[start:])]
+        with explain_remote_errors(folder):
+            found = self._lists.find(folder)
+        return [name for entry in found if "/" not in (name := entry.path[start:])]
 
     def read(self, path: str) -> bytes:
         """Read a file."""
-        if hasattr(self._filesystem, "open_input_file"):
-            with self._filesystem.open_input_file(path) as file:
-                return bytes(file.read())
-        return bytes(self._filesystem.cat_file(path))
+        with explain_remote_errors(path):
+            if hasattr(self._filesystem, "open_input_file"):
+                with self._filesystem.open_input_file(path) as file:
+                    return bytes(file.read())
+            return bytes(self._filesystem.cat_file(path))
 
     def spellings(self, folder: str) -> tuple[str, ...]:
         """Return the paths of a directory: one, as links are unknown here."""
@@ -80,7 +91,8 @@ class RemoteLister:
     def list_all(self, base: str) -> DirectoryListing:
         """List all files below a directory, including those of unfinished writes and those that a commit replaces."""
         self._forget(base)
-        return _separate_hidden(self._lists.find(base), base)
+        with explain_remote_errors(base):
+            return _separate_hidden(self._lists.find(base), base)
 
     def _forget(self, path: str) -> None:
         """Drop fsspec's cached listing of a path: other processes may have written since."""
@@ -90,7 +102,8 @@ class RemoteLister:
     def glob(self, pattern: str) -> DirectoryListing:
         """List the files that a pattern matches, and those in directories that it matches."""
         self._forget(GlobPattern.split_base(pattern)[0])
-        entries, directories = self._lists.glob(pattern)
+        with explain_remote_errors(pattern):
+            entries, directories = self._lists.glob(pattern)
         inside: list[DirectoryListing] = [DirectoryListing()] * len(directories)
 
         def walk_one(place: int) -> None:
@@ -123,7 +136,7 @@ class _FsspecLister:
         self._filesystem = filesystem
 
     def stat(self, path: str) -> FileEntry | None:
-        info = self._filesystem.info(path)
+        info = fetch_info(self._filesystem, path)
         return None if info.get("type") == "directory" else _fsspec_entry(path, info)
 
     def find(self, base: str) -> list[FileEntry]:
