@@ -169,18 +169,26 @@ class ReadableTable:
 
         return self._attempt(start)
 
-    def count_rows(self, filters: Filters = None) -> int:
+    def count_rows(self, filters: Filters = None, *, memory_limit: int | None = None) -> int:
         """Return the number of rows.
 
         Parameters
         ----------
         filters : expression, str, or list of tuples, optional
             Count matching rows only. Without filters, nothing but footers is read.
+        memory_limit : int, optional
+            As in `numparq.read_parquet`. Without one, only row groups are refused that claim far more rows than their
+            bytes may hold.
 
         Returns
         -------
         int
             Number of rows.
+
+        Raises
+        ------
+        LimitError
+            If the filter would take more memory.
 
         Examples
         --------
@@ -189,7 +197,7 @@ class ReadableTable:
         >>> numparq.ParquetFile(data).count_rows(numparq.col("a") < 30)
         30
         """
-        options = ScanOptions(filters=filters, threads=self._threads)
+        options = ScanOptions(filters=filters, threads=self._threads, memory_limit=memory_limit)
         return self._attempt(lambda: self._scan([], options, None, is_stream=False).count())
 
     def head(self, n: int = 5, columns: Columns = None) -> pd.DataFrame:
@@ -242,10 +250,9 @@ class ReadableTable:
         >>> numparq.ParquetFile(data).to_arrow(filters=numparq.col("a") > 1).num_rows
         2
         """
-        import pyarrow as pa
-
+        # Without Arrow's C stream, whose errors are pyarrow's.
         with self.iter_batches(columns, filters, dtype_backend="pyarrow") as batches:
-            return pa.table(batches)
+            return batches.reader().read_all()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return all rows as an Arrow stream (a PyCapsule), read on demand.

@@ -39,6 +39,9 @@ _RETAINED = 512 << 10  # of a thread: small objects, and what the allocator reta
 _CACHED_SHARE = 8  # of the limit, for a row group of each thread in the predicate cache; all row groups may take two
 _INDEX = 16  # of a row that is decoded alone
 _MIN_WINDOW_BYTES = 64 << 10
+# A filter without a limit takes so much memory, or so many times the bytes of the file: pages of a million equal
+# values in 30 bytes take half of that.
+_MIN_CLAIM_BYTES, _CLAIM_RATIO = 128 << 20, 1 << 16
 
 
 def virtual_row_bytes(names: Iterable[str], file_name: str) -> int:
@@ -169,6 +172,20 @@ def check_filter_memory(readers: Sequence[FileReader], options: ScanOptions, thr
         if rows:
             what = f"a filter of row groups of {rows:,} rows"
             check_memory_limit(what, held, chunk_bytes, threads, options.memory_limit)
+
+
+def check_claimed_rows(readers: Sequence[FileReader], threads: int) -> None:
+    """Refuse a filter of row groups that claim far more rows than any writer's pages hold in their bytes."""
+    from .filter_memory import filter_bytes
+
+    for reader in readers:
+        (rows, held, _), size = filter_bytes(reader, threads), reader.file.source.size
+        if held > max(_MIN_CLAIM_BYTES, size * _CLAIM_RATIO):
+            raise LimitError(
+                f"a filter of row groups of {rows:,} rows would take about {format_bytes(held)} of memory, and the "
+                f"file has only {format_bytes(size)}; allow it by memory_limit",
+                file=reader.file.source.name,
+            )
 
 
 def filled_row_bytes(columns: FileColumns, types: Sequence[OutputType], as_objects: bool) -> float:

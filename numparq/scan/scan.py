@@ -25,7 +25,7 @@ from numparq.util.worker_pool import WorkerPool
 
 from .file_reader import FileReader, virtual_columns
 from .file_runs import runner_of, select_first
-from .memory import check_filter_memory, check_rows_memory, decoded_bytes, scratch_share
+from .memory import check_claimed_rows, check_filter_memory, check_rows_memory, decoded_bytes, scratch_share
 from .null_counts import file_may_have_nulls, merge_may_be_null, merge_null_counts
 from .options import ScanOptions, select_row_slices
 from .projected_columns import ProjectedColumns, project_columns
@@ -172,7 +172,12 @@ class Scan:
     def _count(self) -> int:
         readers = self._readers([one.without_columns() for one in self.selected])
         if any(reader.predicate is not None for reader in readers):
-            readers = self._decode(readers, None, [])[0]
+            if self._options.memory_limit is None:
+                check_claimed_rows(readers, thread_count(self._threads))
+            try:
+                readers = self._decode(readers, None, [])[0]
+            except (ParquetError, MemoryError) as error:
+                raise self._read_error(error, readers)  # noqa: B904  this error, or its cause
         return sum(reader.num_rows for reader in readers)
 
     def plans(self, files: Sequence[ScanFile] | None = None) -> list[tuple[str, ReadPlan]]:

@@ -11,15 +11,21 @@ import pandas as pd
 import pytest
 
 import numparq
+from numparq import LimitError, ParquetFile, col
+from numparq.scan.scan import Scan
 from support.files.builder import (
+    BOOLEAN,
     BYTE_ARRAY,
     INT64,
     OPTIONAL,
+    RLE,
+    RLE_DICTIONARY,
     FileColumn,
     FilePage,
     build_file,
     data_page,
     data_page_v2,
+    dictionary_page,
     encode_plain,
     extended_idl,
 )
@@ -30,7 +36,7 @@ CLAIMED = 200_000_000  # rows
 BODY = encode_plain(INT64, [1, 2, 3, 4])
 GROWTH = 64 << 20  # bytes that reading may take beyond the process
 LONG = 60 << 20  # bytes of a value of the key-value metadata
-WAYS = ["read", "Arrow", "batches", "skip", "skip, Arrow", "salvage", "verify", "meta"]
+WAYS = ["read", "Arrow", "batches", "skip", "skip, Arrow", "salvage", "verify", "meta", "count"]
 
 
 def _with_wrong_crc(page: FilePage) -> FilePage:
@@ -66,6 +72,70 @@ FILES = {
     "list levels": lambda: _list_file(_with_wrong_crc(data_page(CLAIMED, nulls(CLAIMED) * 2))),
 }
 
+
+def _run(count: int, value: bytes) -> bytes:
+    """Encode an RLE run."""
+    header, count = b"", count << 1
+    while count > 127:
+        header, count = header + bytes([count & 127 | 128]), count >> 7
+    return header + bytes([count]) + value
+
+
+def _dictionary_file(rows: int, entry: bytes, physical: int) -> bytes:
+    pages = [dictionary_page(1, entry), data_page(rows, b"\1" + _run(rows, b"\0"), RLE_DICTIONARY)]
+    return build_file([rows], [FileColumn("a", physical, [pages])]).stored()
+
+
+def _booleans_file(rows: int) -> bytes:
+    run = _run(rows, b"\1")
+    page = data_page(rows, len(run).to_bytes(4, "little") + run, RLE)
+    return build_file([rows], [FileColumn("a", BOOLEAN, [[page]])]).stored()
+
+
+# Files that hold what they claim, in one run.
+RUNS = {
+    "nulls": lambda rows: build_file([rows], [FileColumn("a", INT64, [[data_page(rows, nulls(rows))]], 1)]).stored(),
+    "booleans": _booleans_file,
+    "numbers": lambda rows: _dictionary_file(rows, encode_plain(INT64, [5]), INT64),
+    "strings": lambda rows: _dictionary_file(rows, encode_plain(BYTE_ARRAY, [b"x"]), BYTE_ARRAY),
+}
+
+
+MATCHES = {
+    "nulls": col("a").is_null(),
+    "booleans": col("a").isin([True]),
+    "numbers": col("a") > 4,
+    "strings": col("a") > b"",
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_count_of_rows_in_a_long_run(name):
+    """A tiny file is counted unless it claims more than its bytes may hold; the limit of the caller counts then."""
+    small, filters = ParquetFile(RUNS[name](100_000)), MATCHES[name]
+    assert small.count_rows(filters) == small.count_rows(filters, memory_limit=64 << 20) == 100_000
+    with pytest.raises(LimitError, match=r"memory_limit is 9\.8 KiB"):
+        small.count_rows(filters, memory_limit=10_000)
+    data = RUNS[name](2_000_000_000)
+    assert len(data) < 200
+    large = ParquetFile(data)
+    for options in ({}, {"memory_limit": 1 << 30}):
+        with pytest.raises(LimitError, match=r"a filter of row groups of 2,000,000,000 rows .*memory_limit"):
+            large.count_rows(filters, **options)
+    assert large.count_rows() == large.statistics("a")[0].num_values == 2_000_000_000
+
+
+def test_count_in_too_little_memory_is_a_limit_error(monkeypatch):
+    """It names the file, as the error of a read does."""
+
+    def allocate(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Scan, "_decode", allocate)
+    with pytest.raises(LimitError, match=r"not enough memory to read .* \(file '<bytes>'\)"):
+        ParquetFile(RUNS["nulls"](100)).count_rows(col("a").is_null())
+
+
 # Peak memory of a call in bytes, less the memory before it. Only Linux has clear_refs.
 SCRIPT = """
 import contextlib, io, sys
@@ -87,6 +157,7 @@ ways = {
     "salvage": lambda path: numparq.salvage(path, path + ".saved", force=True),
     "salvage, schema": lambda path: numparq.salvage(path, path + ".saved", path + ".schema", force=True),
     "verify": numparq.verify,
+    "count": lambda path: numparq.ParquetFile(path).count_rows(numparq.col("a").is_null()),
     "meta": lambda path: numparq.cli.main(["meta", path]),
 }
 

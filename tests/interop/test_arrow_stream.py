@@ -16,7 +16,7 @@ import pytest
 import numparq
 from numparq import col
 from support.files.builder import extended_idl
-from support.files.page_damage import edit_footer
+from support.files.page_damage import damage_body, edit_footer, pages_of
 
 duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
 
@@ -289,3 +289,43 @@ def test_streams_of_exploded_rows(tmp_path, options, many):
     if "position" in found.column_names:
         assert found.schema.field("file").type == pa.string()
         assert found.schema.field("position").type == pa.int64()
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory):
+    """A file with a damaged page in its second row group."""
+    sound = numparq.to_parquet(pd.DataFrame({"a": np.arange(900.0)}), row_group_size=300, use_dictionary=False)
+    path = tmp_path_factory.mktemp("damaged") / "damaged.parquet"
+    path.write_bytes(damage_body(sound, pages_of(sound, 1, "a")[0]))
+    return path
+
+
+@pytest.mark.parametrize("open_table", [numparq.ParquetFile, lambda path: numparq.Dataset([path, path])])
+def test_damage_is_the_same_error_in_arrow_tables(damaged, open_table):
+    """`to_arrow` and pyarrow's reader raise the error of `read`, of the same class, text and location."""
+    table = open_table(damaged)
+    for read in (
+        table.read,
+        table.to_arrow,
+        lambda: table.to_arrow(["a"], col("a") >= 300),
+        lambda: list(table.iter_batches(batch_rows=100)),
+        lambda: table.iter_batches(dtype_backend="pyarrow").reader().read_all(),
+    ):
+        with pytest.raises(numparq.CorruptPageError, match="checksum") as caught:
+            read()
+        assert caught.value.where == {"file": str(damaged), "row_group": 1, "column": "a", "page": 0}
+        assert len(str(caught.value)) < 250
+
+
+def test_damage_in_arrow_streams_is_short(damaged):
+    """An error crosses Arrow's C stream as text: it names the page, and has no frames of numparq but the last."""
+    file = numparq.ParquetFile(damaged)
+    for read in (
+        lambda: pa.table(file),
+        lambda: pa.table(file.iter_batches(batch_rows=100)),
+        lambda: pl.from_arrow(file.iter_batches()),
+        lambda: duckdb.from_arrow(pa.RecordBatchReader.from_stream(file)).fetchall(),
+    ):
+        with pytest.raises(Exception, match=r"damaged.parquet', row group 1, column 'a', page 0") as caught:
+            read()
+        assert len(str(caught.value)) < 1000

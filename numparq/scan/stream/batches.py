@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from numparq.errors import InvalidFileError
+from numparq.errors import InvalidFileError, ParquetError
 from numparq.format.key_values.pandas import PandasMetadata, RangeIndexLevel
 from numparq.util.background_threads import BackgroundThreads
 
@@ -193,7 +193,7 @@ class Batches:
         tables = ReadAhead(units.tables()) if units.reads_ahead else units.tables()
         most = units.batch_rows
         batches = chain.from_iterable(table.to_batches(max_chunksize=most) for table in tables)
-        return pa.RecordBatchReader.from_batches(units.schema, batches)
+        return pa.RecordBatchReader.from_batches(units.schema, _drop_frames(batches))
 
     def _unread(self) -> UnitReader:
         if self._units is None:
@@ -212,6 +212,17 @@ class Batches:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _drop_frames(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches; drop the frames of an error, which Arrow's C stream would carry as text: 3,000 characters."""
+    try:
+        yield from batches
+        return
+    except ParquetError as error:
+        error.__cause__ = error.__context__ = None
+        failure = error.with_traceback(None)
+    raise failure
 
 
 def _split_batches(frames: Iterator[pd.DataFrame], batch_rows: int, is_exact: bool) -> Iterator[pd.DataFrame]:
