@@ -202,7 +202,17 @@ def _scaled(number: float, factor: int) -> int | None:
     return None if rest else result
 
 
+def _booleans(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    """Cast booleans to the numbers 0 and 1."""
+    assert isinstance(values, np.ndarray)
+    assert target.dtype is not None
+    dtype = np.dtype("f2") if target.dtype == "V2" else target.dtype
+    return CastValues((values != 0).astype(dtype).view(target.dtype))
+
+
 _CASTS: dict[tuple[str, str], Callable[[LeafValues, OutputType, OutputType], CastValues]] = {
+    ("bool", "int"): _booleans,
+    ("bool", "float"): _booleans,
     ("int", "int"): _numbers,
     ("int", "float"): _numbers,
     ("float", "float"): _numbers,

@@ -126,6 +126,8 @@ def _finest(first: ArrowType, second: ArrowType) -> ArrowType | None:
 
 _RULES: dict[tuple[str, str], Callable[[ArrowType, ArrowType], ArrowType | None]] = {
     ("int", "int"): _integers,
+    ("bool", "int"): lambda boolean, integer: integer,
+    ("bool", "float"): lambda boolean, real: real,
     ("int", "float"): _integer_and_float,
     ("int", "decimal"): _integer_and_decimal,
     ("float", "float"): lambda first, second: first if first.bit_width >= second.bit_width else second,

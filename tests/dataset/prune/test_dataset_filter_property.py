@@ -62,6 +62,10 @@ def _since(value: Any) -> int:
     return (value - EPOCH) // datetime.timedelta(microseconds=1) * 1000
 
 
+def _number(n: int, kind: pa.DataType) -> Any:
+    return n % 2 == 1 if kind == pa.bool_() else n % 4
+
+
 def _real(n: int, kind: pa.DataType) -> float:
     value = (0.1 * n, math.nan, 0.5, -0.0, math.inf, 0.1)[n % 6]
     return float(np.float32(value)) if kind == pa.float32() else value
@@ -78,7 +82,7 @@ def kinds(wide_floats: bool) -> dict[str, Kind]:
             exact,
             near_float(8 if wide_floats else 4),
         ),
-        "m": Kind((pa.int64(), pa.uint64(), pa.float64()), lambda n, kind: n % 7, exact, near_float(8)),
+        "m": Kind((pa.bool_(), pa.int64(), pa.uint64(), pa.float64()), _number, exact, near_float(8)),
         "t": Kind((pa.date32(), pa.timestamp("ms"), pa.timestamp("us")), _moment, _since, near_moment(1, None)),
         "d": Kind(
             (pa.decimal128(5, 2), pa.decimal128(9, 4), pa.decimal128(30, 3)),

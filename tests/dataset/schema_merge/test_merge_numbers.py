@@ -166,6 +166,23 @@ def test_unsigned_integers_beside_signed_ones(tmp_path: Path) -> None:
         numparq.read_parquet(tmp_path, schema={"q": pa.uint64()})
 
 
+def test_booleans_beside_numbers_are_zero_and_one(tmp_path: Path) -> None:
+    lists = [[True, False], None, []]
+    first = {"q": [True, False, None], "f": [None, True, False], "l": pa.array(lists, pa.list_(pa.bool_()))}
+    second = {"q": [7, 1, 0], "f": [0.5, 1.0, None], "l": pa.array([[3], [1], None], pa.list_(pa.int8()))}
+    for name, columns in (("a", first), ("b", second)):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    frame = numparq.read_parquet(tmp_path, dtype_backend="numpy_nullable")
+    assert (frame["q"].dtype, frame["q"].tolist()) == ("Int64", [1, 0, pd.NA, 7, 1, 0])
+    assert (frame["f"].dtype, frame["f"].tolist()) == ("Float64", [pd.NA, 1.0, 0.0, 0.5, 1.0, pd.NA])
+    assert [None if each is None else list(each) for each in frame["l"]] == [[1, 0], None, [], [3], [1], None]
+    with numparq.Dataset(tmp_path) as dataset:
+        counts = {col("q") == 1: 2, col("q") < 1: 2, col("q") > 1: 1, col("f") >= 0.5: 3, col("l").contains(1): 2}
+        for predicate, count in counts.items():
+            assert dataset.count_rows(predicate) == count, predicate
+        assert [len(batch) for batch in dataset.iter_batches(filters=col("q") == 1)] == [2]
+
+
 def test_many_small_files_drift(tmp_path: Path) -> None:
     expected = []
     for number in range(60):

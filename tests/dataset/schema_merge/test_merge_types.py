@@ -70,6 +70,9 @@ WIDENED_BEYOND_PYARROW = [
     (pa.int64(), pa.float32(), "double a;"),
     (pa.int64(), pa.uint64(), "int64 a;"),
     (pa.int8(), pa.uint64(), "int64 a;"),
+    (pa.bool_(), pa.int8(), "int32 a (INTEGER(8, signed))"),
+    (pa.bool_(), pa.uint64(), "int64 a (INTEGER(64, unsigned))"),
+    (pa.bool_(), pa.float16(), "float16"),
     (pa.timestamp("us", "Europe/Berlin"), pa.timestamp("us", "UTC"), "int64 a (TIMESTAMP(MICROS, utc))"),
 ]
 
@@ -83,7 +86,7 @@ def test_types_are_widened_beyond_pyarrow(first: Any, second: Any, line: str) ->
 
 CONFLICTS = [
     (pa.string(), pa.binary(), "string", "binary"),
-    (pa.bool_(), pa.int8(), "bool", "int8"),
+    (pa.bool_(), pa.string(), "bool", "string"),
     (pa.timestamp("us"), pa.timestamp("us", "UTC"), "timestamp[us]", "timestamp[us, UTC]"),
     (pa.date32(), pa.timestamp("us", "UTC"), "date", "timestamp[us, UTC]"),
     (pa.decimal128(9, 2), pa.float64(), "decimal(9, 2)", "float64"),
