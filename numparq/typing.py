@@ -6,6 +6,9 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeAlias, Union
 
+from .util.column_name import ColumnName as ColumnName
+from .util.column_name import Columns as Columns
+
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.compute as pc
@@ -19,9 +22,6 @@ PathOrBuffer: TypeAlias = PathLike | bytes | bytearray | memoryview | BinaryIO
 # Also a directory, a glob, or a list of files.
 PathOrPaths: TypeAlias = PathOrBuffer | Sequence[PathOrBuffer]
 
-# A dotted name is first a top-level column of exactly that name, then a path; a tuple is always a path.
-ColumnName: TypeAlias = str | tuple[str, ...]
-Columns: TypeAlias = Sequence[ColumnName] | None
 
 FilterTuple: TypeAlias = tuple[ColumnName, str, Any]
 # An expression of `numparq.col` or of pyarrow, text, a list of tuples (all hold), or a list of such lists (any holds).

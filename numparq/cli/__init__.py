@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numparq.errors import ParquetError
 from numparq.util.version import __version__
 
-from .commands import COMMAND_GROUPS, COMMANDS, Command
+if TYPE_CHECKING:
+    from .commands import Command
 
 __all__ = ["main"]
 
@@ -23,6 +24,8 @@ _USAGE_ERROR = 2
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the argument parser from the tables of commands."""
+    from .commands import COMMAND_GROUPS, COMMANDS
+
     main_parser = argparse.ArgumentParser(
         prog="numparq",
         description="Inspect, read, check and salvage Parquet files.",

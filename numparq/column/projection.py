@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numparq.errors import SchemaError, error_context
 from numparq.format.schema import Leaf, Schema
-from numparq.typing import ColumnName, Columns
 from numparq.util.arguments import check_list, did_you_mean
+from numparq.util.column_name import ColumnName, Columns
 
 if TYPE_CHECKING:
     from .nested.nested_type import NestedType

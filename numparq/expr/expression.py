@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from numparq.typing import ColumnName as ColumnName
+from numparq.util.column_name import ColumnName as ColumnName
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 

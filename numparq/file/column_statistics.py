@@ -27,6 +27,8 @@ from numparq.typing import ColumnName
 
 _JULIAN_EPOCH = 2_440_588  # 1970-01-01 as a Julian day
 _NS_OF_DAY = 86_400 * 10**9
+# Within a day of the years 1 to 9999, a zone may move the local time out of them.
+_FIRST_DATETIME, _LAST_DATETIME = np.datetime64("0001-01-02"), np.datetime64("9999-12-31")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class ColumnStatistics:
     ----------
     min, max : object
         Bounds of the values, typed as `numparq.read_parquet` returns values: int, float, str, bytes, Timestamp,
-        Timedelta, date, Decimal. None as well if the type has no order, or all values are null.
+        Timedelta, date, Decimal; `numpy.datetime64` in UTC for zoned timestamps outside of the years 1 to 9999. None as
+        well if the type has no order, or all values are null.
     is_min_exact, is_max_exact : bool or None
         Whether the bound is a value of the column; else it may be truncated.
     null_count, nan_count, distinct_count : int or None
@@ -149,8 +152,18 @@ def _from_plain(file: OpenFile, leaf: Leaf, values: list[bytes]) -> list[Any]:
         column = DecodedColumn(plain.astype(target.dtype, copy=False))
     else:
         return [None] * len(values)
-    made = pd.Series(to_array(target, column, len(values)), copy=False).tolist()
+    made = _items(pd.Series(to_array(target, column, len(values)), copy=False))
     return [None if value is pd.NaT or value != value else value for value in made]
+
+
+def _items(values: pd.Series) -> list[Any]:
+    """Return the values; zoned timestamps of years that `datetime` lacks, which pandas cannot show, in UTC."""
+    if not isinstance(values.dtype, pd.DatetimeTZDtype):
+        return list(values.tolist())
+    moments = values.dt.tz_convert(None).to_numpy()
+    is_far = (moments < _FIRST_DATETIME) | (moments > _LAST_DATETIME)
+    near = values.where(~is_far).tolist()
+    return [moment if far else value for moment, far, value in zip(moments, is_far.tolist(), near, strict=True)]
 
 
 def _text(value: bytes) -> str | None:

@@ -250,7 +250,7 @@ class ReadableTable:
         >>> numparq.ParquetFile(data).to_arrow(filters=numparq.col("a") > 1).num_rows
         2
         """
-        # Without Arrow's C stream, whose errors are pyarrow's.
+        # Without Arrow's C stream, whose errors are pyarrow's, and which takes 64 levels.
         with self.iter_batches(columns, filters, dtype_backend="pyarrow") as batches:
             return batches.reader().read_all()
 

@@ -19,8 +19,6 @@ from .thrift.layout import ThriftLayout, thrift_layout
 from .thrift.templates import StructRecords, StructTemplate
 
 if TYPE_CHECKING:
-    from numparq.plan.chunk_pages import ChunkPages
-
     from .size_statistics import PageSizeStatistics
 
 UNORDERED, ASCENDING, DESCENDING = range(3)  # BoundaryOrder
@@ -226,12 +224,12 @@ class OffsetIndex:
         first = max(first, 0)
         return cls(words[first : first + count * width].reshape(count, width)[:, slots])
 
-    def is_one_page(self, whole: ChunkPages) -> bool:
-        """Whether it has a single page that covers a chunk's data."""
+    def is_one_page(self, start: int, end: int) -> bool:
+        """Whether it has a single page, which covers the bytes from `start` to `end` (exclusive)."""
         if len(self.locations) != 1:
             return False
-        start, size, row = self.locations[0].tolist()
-        return bool(row == 0 and whole.start <= start < start + size == whole.end)
+        first, size, row = self.locations[0].tolist()
+        return bool(row == 0 and start <= first < first + size == end)
 
 
 @lru_cache(maxsize=1)

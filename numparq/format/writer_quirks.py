@@ -314,3 +314,13 @@ def resolve_check(check: str, message: str, created_by: str) -> tuple[str, str]:
     if writer.name in fault.writers and writer.is_before(fault.writers[writer.name]):
         return check, f"{message} ({fault.why})"
     return fault.error, message
+
+
+def leaf_may_be_null(leaf: Leaf, null_count: int | None, created_by: str | None) -> bool:
+    """Whether a leaf column may hold a null, given its null count (None: unknown) and the writer.
+
+    False for REQUIRED leaves, and where a trusted writer counts none.
+    """
+    if not leaf.max_definition_level:
+        return False
+    return null_count != 0 or NULL_COUNT in untrusted_statistics(created_by, leaf)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pandas as pd
 
+from numparq.errors import UnsupportedError
 from numparq.format.key_values.arrow import ArrowField
 from numparq.types.pyarrow import field_from_pyarrow, field_to_pyarrow
 from numparq.typing import ArrowStream
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ARROW_KEY = "ARROW:schema"
+_TOO_DEEP = "Recursion level in ArrowSchema struct exceeded"  # beyond 64 levels, in Arrow 26
 _STORED_KINDS = {"utf8_view": "large_utf8", "binary_view": "large_binary"}
 
 
@@ -61,11 +63,16 @@ def read_table(data: ArrowStream) -> pa.Table:
 
 def _open_stream(data: ArrowStream) -> pa.RecordBatchReader:
     pa = import_pyarrow("writing Arrow data needs")
+    if isinstance(data, (pa.Table, pa.RecordBatch)):  # at any depth; Arrow's C interface takes 64 levels
+        table = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+        return table.to_reader()
     try:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
         batch = pa.record_batch(data)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        if _TOO_DEEP in str(error):
+            raise UnsupportedError(f"the data are nested deeper than Arrow's C interface takes ({error})") from error
         kind = f"{type(data).__module__}.{type(data).__qualname__}"
         raise TypeError(f"df must be a table, not a {kind}; put a single column into a table ({error})") from error
     return pa.RecordBatchReader.from_batches(batch.schema, [batch])

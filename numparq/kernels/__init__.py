@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .compile.bind import bind_group, execution_mode, is_cached
-from .compile.load import COMPILE_LOCK
-
 __all__ = [
     "GROUPS",
     "KERNEL_GROUPS",
@@ -63,6 +60,10 @@ class KernelGroup:
         """Load the group unless it is loaded."""
         if self.mode:
             return
+        # Here: modules of the package may not be imported with it, or threads that import both wait for each other.
+        from .compile.bind import bind_group, execution_mode
+        from .compile.load import COMPILE_LOCK
+
         with COMPILE_LOCK:
             if self.mode:
                 return
@@ -121,6 +122,8 @@ def warmup() -> str:
 
 def preload() -> None:
     """Load the group of plain reads, and all other groups that are in the cache, before other processes are forked."""
+    from .compile.bind import is_cached
+
     for group in KERNEL_GROUPS:
         if group is kernels or is_cached(group.group):
             group.load()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from numparq import api
+from numparq.api import to_parquet
 from numparq.file.assemble import FileAssembler
 from numparq.file.reader import ParquetFile
 from numparq.file.write_plan import write_plan
@@ -41,7 +41,7 @@ class NumparqAccessor:
         bytes or None
             The file, if `path` is None.
         """
-        return api.to_parquet(self._frame, path, compression, **options)
+        return to_parquet(self._frame, path, compression, **options)
 
     def to_bytes(self, compression: Compression = "snappy", **options: Any) -> bytes:
         """Return the frame as the bytes of a Parquet file; `numparq.to_parquet` has the arguments.
@@ -50,7 +50,7 @@ class NumparqAccessor:
         -------
         bytes
         """
-        data = api.to_parquet(self._frame, None, compression, **options)
+        data = to_parquet(self._frame, None, compression, **options)
         assert data is not None
         return data
 

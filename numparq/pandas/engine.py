@@ -13,7 +13,7 @@ from pandas.api.types import is_file_like
 from pandas.io import parquet
 from pandas.io.common import check_parent_directory
 
-from numparq import api
+from numparq.api import read_parquet, to_parquet
 from numparq.file.pyarrow_arguments import ReadArguments, translate_write
 from numparq.typing import Columns, Compression, Filters, PathOrBuffer, PathOrPaths, StorageOptions
 
@@ -64,7 +64,7 @@ class NumparqImpl(parquet.BaseImpl):  # type: ignore[misc]
         reading = ReadArguments.from_pandas(kwargs, to_pandas_kwargs)
         with _open(path, storage_options, filesystem) as (source, place):
             options = place | reading.options
-            frame = api.read_parquet(source, columns, filters, dtype_backend=dtype_backend, **options)
+            frame = read_parquet(source, columns, filters, dtype_backend=dtype_backend, **options)
             if reading.maps_as_pydicts is not None:
                 cast_maps(frame, reading.maps_as_pydicts, source, options)
         apply_string_options(frame, dtype_backend)
@@ -102,7 +102,7 @@ class NumparqImpl(parquet.BaseImpl):  # type: ignore[misc]
         is_one = partition_cols is None and not any(options.get(name) for name in _DATASET_OPTIONS)
         if is_one and filesystem is None and _is_local(target):
             check_parent_directory(os.path.expanduser(target))
-        api.to_parquet(
+        to_parquet(
             df,
             target,
             compression,

@@ -143,7 +143,7 @@ def check_pandas(module: ModuleType, version: str) -> None:
 def _check_imports(version: str) -> None:
     """Check that pandas has the names that the engine imports."""
     try:
-        from . import engine  # noqa: F401
+        from numparq.pandas.engine import NumparqImpl  # noqa: F401
     except ImportError as error:
         raise _unsupported_pandas(version, str(error)) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .chunk_pages import DICTIONARY_PAGE_ORDINAL
 from .row_ranges import RowRanges
 
 if TYPE_CHECKING:
-    from .read_plan import PlanCut, ReadPlan
+    from .plan_change import PlanCut
     from .row_group_plan import RowGroupPlan
 
 # Row groups, and columns of each, that the text lists; the rest is only counted.
@@ -30,7 +30,40 @@ _LEGEND = (
 _CELL = 'style="text-align: {}; padding: 0 1em 0 0"'
 
 
-def summary_text(plan: ReadPlan) -> str:
+class ExplainedPlan(Protocol):
+    """Members of `ReadPlan` that an explanation reads."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Leaf columns to read."""
+
+    @property
+    def row_groups(self) -> tuple[RowGroupPlan, ...]:
+        """All row groups in scope."""
+
+    @property
+    def left(self) -> tuple[RowGroupPlan, ...]:
+        """Row groups with selected rows."""
+
+    @property
+    def num_rows(self) -> int:
+        """Number of selected rows."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Number of bytes to read."""
+
+    @property
+    def cuts(self) -> tuple[PlanCut, ...]:
+        """Rows and bytes pruned by each step."""
+
+    def __getitem__(self, ordinal: int) -> RowGroupPlan: ...
+
+    def byte_ranges(self) -> np.ndarray:
+        """Return the byte ranges to read."""
+
+
+def summary_text(plan: ExplainedPlan) -> str:
     """Return one line with the columns, rows and bytes that are read."""
     all_rows = sum(group.num_rows for group in plan.row_groups)
     all_bytes = sum(group.num_chunk_bytes for group in plan.row_groups)
@@ -40,7 +73,7 @@ def summary_text(plan: ReadPlan) -> str:
     )
 
 
-def explain_text(plan: ReadPlan) -> str:
+def explain_text(plan: ExplainedPlan) -> str:
     """Return the text of `ReadPlan.explain`."""
     lines = [summary_text(plan)]
     if plan.cuts:
@@ -53,7 +86,7 @@ def explain_text(plan: ReadPlan) -> str:
     return "\n".join(lines)
 
 
-def list_reads(plan: ReadPlan) -> list[str]:
+def list_reads(plan: ExplainedPlan) -> list[str]:
     """Return the lines of `ReadPlan.reads`."""
     return [
         f"row group {group}, column {plan.columns[column]}: {_page_words(plan[group], column, page)} "
@@ -68,7 +101,7 @@ def _page_words(group: RowGroupPlan, column: int, page: int) -> str:
     return "dictionary" if page == DICTIONARY_PAGE_ORDINAL else f"page {page:,}"
 
 
-def _group_words(plan: ReadPlan, group: RowGroupPlan) -> str:
+def _group_words(plan: ExplainedPlan, group: RowGroupPlan) -> str:
     pages: dict[str, list[str]] = {}
     for place, name in enumerate(plan.columns[:_MOST_COLUMNS]):
         pages.setdefault(_pages_words(group, place), []).append(name)
@@ -108,12 +141,12 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def explain_html(plan: ReadPlan) -> str:
+def explain_html(plan: ExplainedPlan) -> str:
     """Return a plan as HTML: a headline, an SVG map, and a table of the cuts."""
     return f"<div><p>{escape(summary_text(plan))}</p>{_map(plan)}{_cuts(plan)}</div>"
 
 
-def _map(plan: ReadPlan) -> str:
+def _map(plan: ExplainedPlan) -> str:
     counts = np.array([group.num_rows for group in plan.row_groups], np.float64)
     ends = np.cumsum(counts)
     if not len(ends) or not ends[-1]:
@@ -137,7 +170,7 @@ def _map(plan: ReadPlan) -> str:
     )
 
 
-def _column_lane(plan: ReadPlan, column: int, name: str, starts: np.ndarray, scale: float) -> str:
+def _column_lane(plan: ExplainedPlan, column: int, name: str, starts: np.ndarray, scale: float) -> str:
     """Draw the pages of a column that are read, and the edges of all pages."""
     read, begins, num_bytes, all_bytes = [], [], 0, 0
     for group, start in zip(plan.row_groups, starts, strict=True):
@@ -175,7 +208,7 @@ def _edges(points: np.ndarray, y: int, height: int, width: float) -> str:
     return f'<path d="{lines}" stroke="currentColor" stroke-width="{width}"/>'
 
 
-def _cuts(plan: ReadPlan) -> str:
+def _cuts(plan: ExplainedPlan) -> str:
     if not plan.cuts:
         return ""
     titles = {"pruned by": "left", "rows": "right", "bytes": "right", "reason": "left"}

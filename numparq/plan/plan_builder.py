@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .chunk_pages import ChunkPages
-from .read_plan import PlanChange, ReadPlan
+from .plan_change import PlanChange
+from .read_plan import ReadPlan
 from .row_group_plan import RowGroupPlan
 from .row_ranges import RowRanges
 

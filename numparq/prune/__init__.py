@@ -1,7 +1,1 @@
 """Prune row groups and pages by statistics, Bloom filters, column indexes and dictionaries."""
-
-from __future__ import annotations
-
-from .planner import ReadPlanner
-
-__all__ = ["ReadPlanner"]

@@ -250,7 +250,7 @@ class PageIndexReader:
     def is_one_page(self, whole: ChunkPages, row_group: int, leaf: int) -> bool:
         """Whether the loaded offset index has a single page that holds all of the chunk's data."""
         index = self._file.entry.get((OFFSET_INDEX, row_group, leaf))
-        return index is not None and index.is_one_page(whole)
+        return index is not None and index.is_one_page(whole.start, whole.end)
 
 
 def index_bytes(index: ColumnIndex | OffsetIndex | ChunkPages | None) -> int:

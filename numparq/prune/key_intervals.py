@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from numparq.expr.sort_keys import KeyDomain
 from numparq.format.page_index import UNKNOWN
 from numparq.format.schema import Leaf
 
-if TYPE_CHECKING:
-    from .statistics import PruningStatistics
+from .statistics import PruningStatistics
 
 _DTYPES = {"signed": "<i{}", "unsigned": "<u{}", "boolean": "<u{}", "float": "<i{}"}
 NUMERIC_KINDS = frozenset(_DTYPES)  # kinds of domains whose keys fit int64 or uint64
@@ -241,3 +240,14 @@ def _prefixes(data: np.ndarray, bounds: np.ndarray, exists: np.ndarray) -> np.nd
     taken = exists[:, None] & (columns < bounds[:, 1:])
     prefixes[taken] = data[(bounds[:, :1] + columns)[taken]]
     return prefixes.view(">u8").reshape(-1).astype(np.uint64)
+
+
+def key_intervals(statistics: PruningStatistics, leaf: Leaf, domain: KeyDomain) -> KeyIntervals:
+    """Return statistics in terms of sort keys; those of the last leaf and domain are cached."""
+    for known_leaf, known_domain, intervals in statistics.last_intervals:
+        if known_leaf is leaf and known_domain is domain:
+            known: KeyIntervals = intervals
+            return known
+    made = KeyIntervals(statistics, leaf, domain)
+    statistics.last_intervals[:] = [(leaf, domain, made)]
+    return made

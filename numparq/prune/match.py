@@ -20,7 +20,7 @@ from numparq.expr.sort_keys import KeyDomain, float_value
 from numparq.format.page_index import UNKNOWN
 from numparq.format.schema import Leaf
 
-from .key_intervals import KeyIntervals
+from .key_intervals import KeyIntervals, key_intervals
 from .statistics import PruningStatistics
 
 _Interval = tuple[Any, Any]  # least value, and a value that none exceeds
@@ -72,8 +72,8 @@ def _sides(
     if any(leaf.rebase is not None for leaf in predicate.leaves):  # bounds are those of other values
         first, second = (PruningStatistics.unknown(some.num_values) for some in (first, second))
     return (
-        first.key_intervals(predicate.leaf, predicate.domain),
-        second.key_intervals(predicate.other, predicate.other_domain),
+        key_intervals(first, predicate.leaf, predicate.domain),
+        key_intervals(second, predicate.other, predicate.other_domain),
     )
 
 
@@ -119,7 +119,7 @@ def containers_match(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the results of `containers_may_match` and `containers_must_match`."""
     if type(bound) is ValuePredicate and bound.leaf.index in statistics:  # by far the most frequent case
-        keys = statistics[bound.leaf.index].key_intervals(bound.leaf, bound.domain)
+        keys = key_intervals(statistics[bound.leaf.index], bound.leaf, bound.domain)
         return _may_be_value(bound, keys), _must_be_value(bound, keys)
     return containers_may_match(bound, statistics, count), containers_must_match(bound, statistics, count)
 
@@ -159,14 +159,14 @@ def predicate_may_match(predicate: Any, *statistics: PruningStatistics) -> np.nd
     `statistics` are those of its leaves, in order.
     """
     if type(predicate) is ValuePredicate:
-        return _may_be_value(predicate, statistics[0].key_intervals(predicate.leaf, predicate.domain))
+        return _may_be_value(predicate, key_intervals(statistics[0], predicate.leaf, predicate.domain))
     return _MAY[type(predicate)](predicate, *statistics)
 
 
 def predicate_must_match(predicate: Any, *statistics: PruningStatistics) -> np.ndarray:
     """Return a bool array, one item a container: whether all rows must match the bound predicate."""
     if type(predicate) is ValuePredicate:
-        return _must_be_value(predicate, statistics[0].key_intervals(predicate.leaf, predicate.domain))
+        return _must_be_value(predicate, key_intervals(statistics[0], predicate.leaf, predicate.domain))
     return _MUST[type(predicate)](predicate, *statistics)
 
 
@@ -196,7 +196,7 @@ def _must_be_value(predicate: ValuePredicate, keys: KeyIntervals) -> np.ndarray:
 
 
 def _may_be_member(predicate: BloomPredicate, statistics: PruningStatistics) -> np.ndarray:
-    keys = statistics.key_intervals(predicate.leaf, predicate.domain)
+    keys = key_intervals(statistics, predicate.leaf, predicate.domain)
     return keys.may_have_values.copy()  # bounds refute no Bloom filter
 
 

@@ -20,8 +20,6 @@ from numparq.format.statistics import deprecated_order
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.format.writer_quirks import MIN_MAX, NULL_COUNT, untrusted_statistics
 
-from .key_intervals import KeyIntervals
-
 if TYPE_CHECKING:
     from numparq.format.page_index import ColumnIndex
 
@@ -86,8 +84,8 @@ class PruningStatistics:
     all_null: np.ndarray
     is_exact: np.ndarray
     order: ColumnOrder
-    # The last key intervals, and the leaf and domain that they are of.
-    _key_intervals: list[tuple[Leaf, KeyDomain, KeyIntervals]] = field(default_factory=list, init=False, repr=False)
+    # The last result of `key_intervals`, after the leaf and domain that it is of.
+    last_intervals: list[tuple[Leaf, KeyDomain, Any]] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
         """Return the number of containers."""
@@ -137,15 +135,6 @@ class PruningStatistics:
             return self.all_null
         known: np.ndarray = self.all_null | ((self.null_counts >= 0) & (self.null_counts == self.num_values))
         return known
-
-    def key_intervals(self, leaf: Leaf, domain: KeyDomain) -> KeyIntervals:
-        """Return the statistics in terms of sort keys; those of the last leaf and domain are cached."""
-        for known_leaf, known_domain, bounds in self._key_intervals:
-            if known_leaf is leaf and known_domain is domain:
-                return bounds
-        bounds = KeyIntervals(self, leaf, domain)
-        self._key_intervals[:] = [(leaf, domain, bounds)]
-        return bounds
 
 
 def valid_counts(counts: Any, most: np.ndarray) -> np.ndarray:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,50 +17,17 @@ from numparq.format.schema import Leaf
 from numparq.to_pandas.dictionary import from_byte_strings
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.leaf import add_null_slots
-from numparq.types.choose import choose_nested_output_type, choose_output_type
 from numparq.types.output_type import OutputType
-from numparq.types.schema_only import schema_only_type
 
 from .cast_values import LeafValues, cast_values
 from .leaf_casts import LeafCast
+from .source_types import UnfitValues
 
 if TYPE_CHECKING:
     from .file_reader import FileReader
     from .recovery.lost_rows import LostPiece
 
 _NOTHING = OutputType("null", "nulls", ArrowType("null"))
-
-
-class UnfitValues(NamedTuple):
-    """Rows of a column, counted in a file, with values that its type cannot hold; `leaf` is its first projected one."""
-
-    leaf: int
-    rows: np.ndarray
-    error: SchemaError
-
-
-def source_types(reader: FileReader, projected_types: Sequence[OutputType]) -> list[OutputType]:
-    """Return the output types of the leaves that a reader's file casts: values as stored, and their validity."""
-    types = []
-    for column in reader.columns.cast:
-        target = projected_types[column.projected.start]
-        for leaf in [reader.leaves[at] for at in column.leaves]:
-            with error_context(file=reader.file.source.name, column=leaf.name):
-                types.append(_source_type(reader, leaf, target))
-    return types
-
-
-def _source_type(reader: FileReader, leaf: Leaf, target: OutputType) -> OutputType:
-    if leaf.is_nested:
-        return schema_only_type(choose_nested_output_type(leaf), may_be_null=True)
-    hint = reader.file.arrow_schema.field_type(leaf.column)
-    hint = None if hint is None else replace(hint, dictionary=None)
-    source = schema_only_type(choose_output_type(leaf, hint, dtype_backend="pyarrow"), may_be_null=True)
-    return (
-        replace(source, nulls="refuse")
-        if target.storage == source.storage == "fixed" and target.nulls == "refuse"
-        else source
-    )
 
 
 class CastMemory:

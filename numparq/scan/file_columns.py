@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from numparq.column.projection import NestedProjection, projection_of
 from numparq.format.schema import Leaf
 
 from .leaf_casts import LeafCast, map_leaves
 
-if TYPE_CHECKING:
-    from .projected_columns import ProjectedColumns
-
 _Value = TypeVar("_Value")
+
+
+class SelectedColumns(Protocol):
+    """Columns that a read selects, and the slice of each among the projected leaves."""
+
+    @property
+    def selected(self) -> Sequence[Leaf | NestedProjection]:
+        """Selected columns."""
+
+    @property
+    def leaf_slices(self) -> Sequence[slice]:
+        """Slice of each among the projected leaves."""
 
 
 class CastColumn(NamedTuple):
@@ -61,7 +70,7 @@ class FileColumns:
     @classmethod
     def mapped(
         cls,
-        projection: ProjectedColumns,
+        projection: SelectedColumns,
         stored: Mapping[int, Leaf | NestedProjection | None],
         cast_positions: Collection[int] = (),
     ) -> FileColumns:
@@ -104,7 +113,7 @@ class FileColumns:
         return own | {column.projected.start: column.leaves for column in self.cast}
 
 
-def leaf_range(projection: ProjectedColumns, column: int) -> range:
+def leaf_range(projection: SelectedColumns, column: int) -> range:
     """Return the positions of a column's leaves."""
     leaves = projection.leaf_slices[column]
     return range(leaves.start, leaves.stop)

@@ -21,22 +21,21 @@ from numparq.errors import ParquetError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import INT96
 from numparq.format.schema import Leaf, leaf_ordinal
-from numparq.format.writer_quirks import page_quirks
+from numparq.format.writer_quirks import leaf_may_be_null, page_quirks
 from numparq.kernels.tables import DAYS_MS, INT96_NS, INT96_US
 from numparq.types.output_type import OutputType
 from numparq.util.progress import ProgressBar, ProgressShare
 from numparq.util.worker_pool import WorkerPool
 
 from .error_policy import RaiseOnDamage
-from .null_counts import leaf_may_be_null
 from .options import all_row_slices
 from .prefetch import ScanPrefetcher, selection_byte_ranges
 from .scan_file import ScanFile
+from .source_types import UnfitValues, source_types
 
 if TYPE_CHECKING:
     from numparq.plan.read_plan import ReadPlan
 
-    from .cast_memory import UnfitValues
     from .joined_files import JoinedFile
     from .recovery.file_policy import SkipDamagedFile
 
@@ -156,9 +155,7 @@ class FileReader:
             return projected_types
         own = [projected_types[leaf] for leaf in self.columns.positions]
         if self.columns.cast:
-            from .cast_memory import source_types
-
-            own += source_types(self, projected_types)
+            own += source_types(self.file, self.columns, projected_types)
         return own
 
     # --- the read -----------------------------------------------------------------------------------------------------

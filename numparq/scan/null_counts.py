@@ -7,22 +7,12 @@ from typing import TYPE_CHECKING
 
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.format.writer_quirks import NULL_COUNT, untrusted_statistics
+from numparq.format.writer_quirks import leaf_may_be_null
 
 from .file_columns import FileColumns
 
 if TYPE_CHECKING:
     from .file_reader import FileReader
-
-
-def leaf_may_be_null(leaf: Leaf, null_count: int | None, created_by: str | None) -> bool:
-    """Whether a leaf column may hold a null, given its null count (None: unknown) and the writer.
-
-    False for REQUIRED leaves, and where a trusted writer counts none.
-    """
-    if not leaf.max_definition_level:
-        return False
-    return null_count != 0 or NULL_COUNT in untrusted_statistics(created_by, leaf)
 
 
 def file_may_have_nulls(file: OpenFile, leaves: Sequence[Leaf]) -> list[bool]:

@@ -3,7 +3,3 @@
 from __future__ import annotations
 
 from numparq.util import pandas_version  # noqa: F401  (before anything of pandas 3)
-
-from .frame import BlockLayout, allocate_blocks, assemble
-
-__all__ = ["BlockLayout", "allocate_blocks", "assemble"]

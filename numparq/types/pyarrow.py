@@ -15,7 +15,7 @@ from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.arrow import ArrowField, ArrowSchema
 from numparq.util.optional import import_pyarrow
 
-from .arrow_fields import ELEMENT, LIST_KINDS, NESTED_KINDS
+from .arrow_fields import ELEMENT, LIST_KINDS, MAX_DEPTH, NESTED_KINDS
 from .output_type import int_dtype
 
 
@@ -100,18 +100,20 @@ def is_nested_type(data_type: Any) -> bool:
     return type_from_pyarrow(getattr(data_type, "storage_type", data_type)).kind in _NESTED_KINDS
 
 
-def field_from_pyarrow(name: str, data_type: Any, nullable: bool = True) -> ArrowField:
+def field_from_pyarrow(name: str, data_type: Any, nullable: bool = True, depth: int = 0) -> ArrowField:
     """Return the field of a pyarrow type with its children; SchemaError if Parquet cannot hold it.
 
     List views become lists; run-end encoded values and dictionaries of nested values become these values.
     """
     import pyarrow as pa
 
+    if depth > 2 * MAX_DEPTH:  # of lists and of their elements
+        raise SchemaError(f"types are nested more than {MAX_DEPTH} deep", column=name)
     storage = data_type
     while isinstance(storage, pa.BaseExtensionType):
         storage = storage.storage_type
     if isinstance(storage, pa.RunEndEncodedType) or is_nested_dictionary(storage):
-        return field_from_pyarrow(name, storage.value_type, nullable)
+        return field_from_pyarrow(name, storage.value_type, nullable, depth + 1)
     if not pa.types.is_nested(storage):
         return ArrowField(name, type_from_pyarrow(data_type), nullable=nullable)
     arrow_type = type_from_pyarrow(data_type)
@@ -119,16 +121,16 @@ def field_from_pyarrow(name: str, data_type: Any, nullable: bool = True) -> Arro
     if arrow_type.kind not in NESTED_KINDS:
         raise SchemaError(f"values of Arrow type {data_type} cannot be written", column=name)
     if pa.types.is_map(storage):
-        key = field_from_pyarrow("key", storage.key_type, False)
-        item = field_from_pyarrow("value", storage.item_type, storage.item_field.nullable)
+        key = field_from_pyarrow("key", storage.key_type, False, depth + 1)
+        item = field_from_pyarrow("value", storage.item_type, storage.item_field.nullable, depth + 1)
         children: tuple[ArrowField, ...] = (ArrowField("key_value", ArrowType("struct"), (key, item), False),)
     elif pa.types.is_struct(storage):
-        children = tuple(field_from_pyarrow(inner.name, inner.type, inner.nullable) for inner in storage)
+        children = tuple(field_from_pyarrow(inner.name, inner.type, inner.nullable, depth + 1) for inner in storage)
     else:
         if pa.types.is_fixed_size_list(storage):
             arrow_type = replace(arrow_type, byte_width=storage.list_size)
         inner = storage.value_field
-        children = (field_from_pyarrow(ELEMENT, inner.type, inner.nullable),)
+        children = (field_from_pyarrow(ELEMENT, inner.type, inner.nullable, depth + 1),)
     return ArrowField(name, arrow_type, children, nullable)
 
 

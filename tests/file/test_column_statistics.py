@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import io
 from typing import Any
 
 import numpy as np
@@ -121,3 +122,17 @@ def test_untrusted_writers_and_missing_statistics():
     pq.write_table(pa.table({"x": [1]}), sink, write_statistics=False)
     (found,) = numparq.ParquetFile(sink.getvalue().to_pybytes()).statistics("x")
     assert (found.min, found.null_count, found.num_values) == (None, None, 1)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "+02:00", None])
+@pytest.mark.parametrize("year", [-300_000, 0, 1, 9999, 10_000, 300_000])
+def test_timestamps_of_years_that_datetime_lacks(year, zone):
+    """pandas can neither localize them nor, in UTC, show them as text."""
+    moment = np.datetime64(year - 1970, "Y").astype("M8[ms]")
+    table = pa.table({"t": pa.array([int(moment.astype(int))], pa.timestamp("ms", zone))})
+    pq.write_table(table, out := io.BytesIO())
+    (found,) = numparq.ParquetFile(out).statistics("t")
+    assert str(year).lstrip("-") in repr(found) or (zone and year == 1)
+    for bound in (found.min, found.max):
+        is_zoned = isinstance(bound, pd.Timestamp) and bound.tz is not None
+        assert np.datetime64(bound.tz_convert(None) if is_zoned else bound) == moment

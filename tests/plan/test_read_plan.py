@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from numparq.io.coalesce import Coalescing
 from numparq.plan.chunk_pages import DICTIONARY_PAGE_ORDINAL, ChunkPages
-from numparq.plan.read_plan import PlanCut, ReadPlan
+from numparq.plan.plan_change import PlanCut
+from numparq.plan.read_plan import ReadPlan
 from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from support.read_plans import narrow, with_offset_indexes

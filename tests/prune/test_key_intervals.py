@@ -17,6 +17,7 @@ from numparq.expr.bind import bind
 from numparq.expr.sort_keys import key_domain
 from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
 from numparq.prune.bloom_filters import bloom_hashes
+from numparq.prune.key_intervals import key_intervals
 from numparq.prune.statistics import ContainerStatistics
 from support.filters.leaf_kinds import StubFlatSchema, int96, leaf
 from support.oracles.match_one import as_arrays
@@ -190,11 +191,11 @@ def test_null_count_in_groups_does_not_prune_is_null():
 def test_keys_follow_the_domain():
     arrays = as_arrays(column_statistics(SMALL, 257, 258))
     for column, low, high in ((SMALL, -128, 127), (INTEGER, 257, 258), (SMALL, -128, 127)):
-        keys = arrays.key_intervals(column, key_domain(column))
+        keys = key_intervals(arrays, column, key_domain(column))
         assert (keys.lows.tolist(), keys.highs.tolist(), keys.interval(0)) == ([low], [high], (low, high + 1))
-    narrow = arrays.key_intervals(INTEGER, key_domain(SMALL))
-    assert narrow is arrays.key_intervals(INTEGER, key_domain(SMALL))
-    assert (narrow.lows.tolist(), arrays.key_intervals(INTEGER, key_domain(INTEGER)).lows.tolist()) == ([-128], [257])
+    narrow = key_intervals(arrays, INTEGER, key_domain(SMALL))
+    assert narrow is key_intervals(arrays, INTEGER, key_domain(SMALL))
+    assert (narrow.lows.tolist(), key_intervals(arrays, INTEGER, key_domain(INTEGER)).lows.tolist()) == ([-128], [257])
 
 
 def test_columns_without_statistics():

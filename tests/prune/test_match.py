@@ -17,6 +17,7 @@ from numparq.expr.sort_keys import key_domain
 from numparq.format.bloom_filter import BloomFilter
 from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
 from numparq.format.page_index import UNKNOWN
+from numparq.prune.key_intervals import key_intervals
 from numparq.prune.match import (
     containers_may_match,
     containers_must_match,
@@ -265,7 +266,7 @@ def test_string_bounds_compare_by_eight_byte_prefix():
     containers = strings((b"a", b"b"), (b"abcdefgh1", b"abcdefgh9"), (b"x", b"x"), (b"z", b"a"), (b"c", b"d"))
     test = bind(col("string") == "k", schema_of("string"))
     assert isinstance(test, ValuePredicate)
-    intervals = containers.key_intervals(test.leaf, test.domain)
+    intervals = key_intervals(containers, test.leaf, test.domain)
     assert intervals.compare_prefixes(test.ranges)[0].tolist() == [True, False, False, False, True]
     test = bind(col("string").startswith("c") | (col("string") == "abcdefgh5"), schema_of("string"))
     assert intervals.compare_prefixes(test.ranges)[1].tolist() == [True, False, False, False, False]

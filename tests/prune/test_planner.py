@@ -12,7 +12,7 @@ import numparq
 from numparq import col
 from numparq.expr.bind import bind
 from numparq.expr.expression import Constant
-from numparq.plan.read_plan import PlanCut
+from numparq.plan.plan_change import PlanCut
 from numparq.plan.row_ranges import RowRanges
 from numparq.prune import planner as planner_module
 from numparq.prune import statistics

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import random
+import re
 
 import numpy as np
 import pandas as pd
@@ -477,3 +478,43 @@ def test_timestamps_beyond_datetime_are_integers():
 def test_nested_values_equal_compares_types_and_values():
     assert not nested_values_equal(object_series([{"a": np.array([1])}]), object_series([{"a": np.array([2])}]))
     assert not nested_values_equal(object_series([[1]]), object_series([(1,)]))
+
+
+def nested_value(depth, kind):
+    """Return a type and a value of so many lists or structs around an integer."""
+    data_type, value = pa.int64(), 1
+    for _ in range(depth):
+        is_list = kind == "list"
+        data_type = pa.list_(data_type) if is_list else pa.struct([("x", data_type)])
+        value = [value] if is_list else {"x": value}
+    return data_type, value
+
+
+@pytest.mark.parametrize("kind", ["list", "struct"])
+@pytest.mark.parametrize("depth", [30, 49, 50, 65, 98, 99, 100, 200, 1000])
+def test_deep_nesting_is_read_and_written_or_a_parquet_error(depth, kind):
+    """Arrow's C interface takes 64 levels, our schemas 100, and Parquet's footers 255."""
+    data_type, value = nested_value(depth, kind)
+    table = pa.table({"a": pa.array([value], data_type)})
+    pq.write_table(table, out := io.BytesIO())
+    frame = pd.DataFrame({"a": pd.Series([value], dtype=object)})
+    calls = {
+        "to_arrow": lambda: numparq.ParquetFile(out).to_arrow() == table,
+        "read": lambda: len(read_parquet(out)) == 1,
+        "arrow dtypes": lambda: len(read_parquet(out, dtype_backend="pyarrow")) == 1,
+        "schema": lambda: bool(str(numparq.ParquetFile(out).schema)),
+        "statistics": lambda: numparq.ParquetFile(out).statistics("a")[0].max == 1,
+        "table": lambda: numparq.ParquetFile(numparq.to_parquet(table)).to_arrow() == table,
+        "frame": lambda: bool(numparq.to_parquet(frame)),
+        "schema=": lambda: bool(numparq.to_parquet(frame, schema={"a": data_type})),
+    }
+    refused = {}
+    for name, call in calls.items():
+        try:
+            assert call(), name
+        except numparq.ParquetError as error:
+            refused[name] = str(error)
+    assert all(re.search("nested (more|deeper) than", message) for message in refused.values())
+    assert not refused or depth >= 50
+    assert refused.keys().isdisjoint(["to_arrow", "read", "arrow dtypes", "table"]) or depth >= 99
+    assert numparq.verify(out) is not None

@@ -6,6 +6,7 @@ import random
 import re
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import numparq
@@ -16,6 +17,7 @@ from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
 from numparq.format.schema_node import SchemaNode
 from support.data.variants import EMPTY, LIST, METADATA, NO_TYPE, STRING, VARIANT, nested_file, variant_node
 from support.files.schema_only_files import build_empty_file
+from support.files.spec_violations import edit_footer, logical
 from support.oracles import variant as oracle
 
 # --- invalid groups ---------------------------------------------------------------------------------------------------
@@ -121,6 +123,43 @@ def test_invalid_groups(node, message, column):
             read_parquet(data, **form)
         assert caught.value.where["column"] == column
     assert read_parquet(data, columns=["n"]).columns.tolist() == ["n"]
+
+
+FIELD_TYPES = {"metadata": pa.binary(), "value": pa.binary(), "typed_value": pa.int64(), "other": pa.int32()}
+FIELD_VALUES = {"metadata": b"\1\0\0", "value": b"\x0c\7", "typed_value": 5, "other": 1}
+
+
+def annotated_group(*fields):
+    """Write a group of some fields as a VARIANT, of one row."""
+
+    def change(footer):
+        footer.schema[1].logicalType = logical("VARIANT")["logicalType"]
+
+    kind = pa.struct([pa.field(name, FIELD_TYPES[name], nullable=name != "metadata") for name in fields])
+    rows = pd.DataFrame({"v": [{name: FIELD_VALUES[name] for name in fields}]})
+    return edit_footer(to_parquet(rows, schema={"v": kind}, store_schema=False), change)
+
+
+MALFORMED = [("value",), ("value", "typed_value"), ("typed_value",), ("metadata",), ("metadata", "value", "other")]
+READS = {
+    "read": lambda dataset: dataset.read(),
+    "bytes": lambda dataset: dataset.read(variants="bytes"),
+    "to_arrow": lambda dataset: dataset.to_arrow(),
+    "batches": lambda dataset: list(dataset.iter_batches()),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("fields", MALFORMED, ids="-".join)
+def test_invalid_groups_of_one_file_of_a_dataset(tmp_path, fields, read):
+    for sound in (("metadata", "value"), ("metadata", "value", "typed_value")):
+        for number, group_fields in enumerate((sound, fields)):
+            (tmp_path / f"{number}.parquet").write_bytes(annotated_group(*group_fields))
+        with pytest.raises(ParquetError, match=r"metadata|VARIANT|value") as caught:
+            READS[read](numparq.Dataset(tmp_path))
+        assert caught.value.where["column"] == "v"
+        assert numparq.Dataset(tmp_path).count_rows() == 2
+        assert numparq.Dataset(tmp_path).read(on_error="skip").attrs["numparq.lost"]
 
 
 def test_specification_versions():

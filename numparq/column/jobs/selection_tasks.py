@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -30,7 +30,13 @@ from .predicate_cache import CachedFixed, CachedSink
 from .task import DecodeTask, PageSink
 
 if TYPE_CHECKING:
-    from .schedule import TaskScheduler
+    from numparq.column.read.chunk_table import ChunkTables
+    from numparq.column.read.context import ReadContext
+    from numparq.column.read.output import OutputMemory
+    from numparq.format.schema import Leaf
+    from numparq.types.output_type import OutputType
+
+    from .nested_sink import NestedSink
 
 # Fewer tasks than so many for each thread are divided by rows, into parts of at least so many rows.
 TASKS_PER_THREAD = 2
@@ -39,8 +45,30 @@ _NO_BYTES = np.empty(0, np.uint8)
 _NO_PAGES = np.empty((0, PAGE_FIELDS), np.int64)
 
 
+class TaskBuilder(Protocol):
+    """Members of `TaskScheduler` that tasks with a row selection use."""
+
+    splits_arrays: bool
+    context: ReadContext
+    tables: ChunkTables
+    leaves: Sequence[Leaf]
+    memory: OutputMemory
+
+    def build_tasks(self, slices: RowSlices, columns: Collection[int]) -> list[DecodeTask]:
+        """Build the tasks for some columns and all slices."""
+
+    def dictionary_cache(self, column: int, chunk: np.ndarray, row_group: int) -> DictionaryCache | None:
+        """Return the cache of a dictionary; None if values are decoded otherwise."""
+
+    def variable_sink(self, target: OutputType, size_hint: int) -> PageSink:
+        """Return the sink of values of variable size."""
+
+    def nested_sink(self, column: int, chunk: np.ndarray, rows: RowSlice, num_rows: int) -> NestedSink:
+        """Return the sink of a nested column."""
+
+
 def build_selection_tasks(
-    scheduler: TaskScheduler, columns: Sequence[int], chunks: np.ndarray, slices: RowSlices
+    scheduler: TaskBuilder, columns: Sequence[int], chunks: np.ndarray, slices: RowSlices
 ) -> list[DecodeTask]:
     """Build the tasks for columns of fixed or variable storage and the selections of `slices`.
 
@@ -81,7 +109,7 @@ def build_selection_tasks(
 
 
 def _split_tasks(
-    scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection, parts: int
+    scheduler: TaskBuilder, column: int, chunk: np.ndarray, rows: RowSelection, parts: int
 ) -> list[DecodeTask]:
     """Build up to `parts` tasks for rows of one row group: at most one a page, and one if pages have no locations.
 
@@ -103,7 +131,7 @@ def _split_tasks(
     return tasks
 
 
-def _cached_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeTask | None:
+def _cached_task(scheduler: TaskBuilder, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeTask | None:
     """Build the task of a column whose values are cached; None if they are not of the storage of its output type."""
     memory, cached = scheduler.memory, rows.cached[column]
     target = memory.targets[column]
@@ -117,7 +145,7 @@ def _cached_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows:
     return DecodeTask(scheduler.context, [rows.row_group], [column], source, sink)
 
 
-def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeTask:
+def _selection_task(scheduler: TaskBuilder, column: int, chunk: np.ndarray, rows: RowSelection) -> DecodeTask:
     """Build the task for a column and rows of one row group; `chunk` becomes its chunk table."""
     context, memory = scheduler.context, scheduler.memory
     target, pages = memory.targets[column], rows.chunk_pages[column]
@@ -151,7 +179,7 @@ def _selection_task(scheduler: TaskScheduler, column: int, chunk: np.ndarray, ro
 
 
 def _nested_task(
-    scheduler: TaskScheduler, column: int, chunk: np.ndarray, rows: RowSelection, is_located: bool
+    scheduler: TaskBuilder, column: int, chunk: np.ndarray, rows: RowSelection, is_located: bool
 ) -> DecodeTask:
     """Build the task for a leaf of a nested column: all rows of some pages are decoded, then selected rows taken."""
     context, pages, selected = scheduler.context, rows.chunk_pages[column], rows.selected_ranges

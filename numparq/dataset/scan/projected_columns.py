@@ -139,11 +139,15 @@ class DatasetColumns(ProjectedColumns):
             raise UnsupportedError("explode needs the same type in all files; read the files one by one", column=column)
         self.cast_positions = sorted(cast)
         columns: dict[int, FileColumns] = {}
+        names = {id(mapping): one.file.source.name for one, mapping in zip(files, mappings, strict=True)}
         by_content: dict[tuple[Any, ...], FileColumns] = {}
         for key, mapping in distinct.items():
             own = {at: mapped.column for at, mapped in mapping.items()}
             content = tuple(one if one is None or isinstance(one, Leaf) else id(one) for one in own.values())
-            known = by_content.get(content) or FileColumns.mapped(self, own, self.cast_positions)
+            known = by_content.get(content)
+            if known is None:
+                with error_context(file=names[key]):
+                    known = FileColumns.mapped(self, own, self.cast_positions)
             columns[key] = by_content[content] = known
         for one, mapping_of_file in zip(files, mappings, strict=True):
             one.columns = columns[id(mapping_of_file)]

@@ -13,7 +13,14 @@ without the VARIANT annotation.
 
 from __future__ import annotations
 
-from .decoder import decode
-from .encoder import encode
+from typing import TYPE_CHECKING
+
+from numparq.util.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .decoder import decode
+    from .encoder import encode
 
 __all__ = ["decode", "encode"]
+
+__getattr__, __dir__ = lazy_names(__name__, {"decode": "decoder", "encode": "encoder"})

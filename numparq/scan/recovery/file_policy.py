@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -28,8 +28,16 @@ from .retry import damage_scheduler
 if TYPE_CHECKING:
     from numparq.column.read.output import OutputMemory
     from numparq.io.multi_file_source import MultiFileSource
-    from numparq.scan.file_reader import FileReader
+    from numparq.scan.predicate import ScanPredicate
     from numparq.types.output_type import OutputType
+
+
+class SelectedFileRows(Protocol):
+    """Members of `FileReader` that the policy uses to select rows."""
+
+    context: ReadContext
+    predicate: ScanPredicate | None
+    selections: RowSlices
 
 
 class SkipDamagedFile:
@@ -65,7 +73,7 @@ class SkipDamagedFile:
         """List the losses."""
         return self.losses.to_list([leaf.name for leaf in self._tables.leaves])
 
-    def select(self, rows: FileReader, targets: Sequence[OutputType], limit: int | None) -> RowSlices:
+    def select(self, rows: SelectedFileRows, targets: Sequence[OutputType], limit: int | None) -> RowSlices:
         """Return the rows selected by position, in row groups with a match; `matching` has those that match.
 
         A lost value cannot be tested, so its row does not match.
@@ -89,7 +97,7 @@ class SkipDamagedFile:
         table[:, SLICE_OUT] = np.cumsum(counts := table[:, SLICE_STOP] - table[:, SLICE_START]) - counts
         return RowSlices(table) if out else RowSlices.single(slices[0].row_group, 0, 0)
 
-    def _matching_rows(self, rows: FileReader, bound: Expression, batch: RowSlices) -> RowRanges:
+    def _matching_rows(self, rows: SelectedFileRows, bound: Expression, batch: RowSlices) -> RowRanges:
         """Decode the filter columns of slices; return their rows, from 0, that are intact and match."""
         leaves, num_rows, only = self._tables.leaves, batch.num_rows, batch.move(-batch[0].out)
         positions = list(leaf_positions(leaves, filter_leaves(bound)).values())

@@ -33,7 +33,7 @@ from numparq.types.output_type import OutputType
 from numparq.util.arguments import check_row_count
 from numparq.util.worker_pool import WorkerPool
 
-from .batches import RangeLabels, drop_range_index
+from .range_labels import RangeLabels, drop_range_index
 from .units import MIN_UNIT_ROWS, BatchSize, MemoryShares, UnitPlan, add_filter_columns
 
 if TYPE_CHECKING:

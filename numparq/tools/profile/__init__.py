@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from numparq.util.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .figures import ColumnProfile, LookupCost
     from .job import ProfileJob, profile_files
     from .partial_profile import PartialProfile, merge_profiles
-    from .profile import ColumnProfile, LookupCost, Profile
+    from .profile import Profile
 
 __all__ = ["ColumnProfile", "LookupCost", "PartialProfile", "Profile", "ProfileJob", "merge_profiles", "profile_files"]
 
@@ -18,8 +19,8 @@ _MODULE_OF = {
     "profile_files": "job",
     "PartialProfile": "partial_profile",
     "merge_profiles": "partial_profile",
-    "ColumnProfile": "profile",
-    "LookupCost": "profile",
+    "ColumnProfile": "figures",
+    "LookupCost": "figures",
     "Profile": "profile",
 }
 

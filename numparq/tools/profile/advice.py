@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from numparq.plan.explain import pluralize
 
-from .profile import ColumnProfile, Profile
+from .figures import ColumnProfile
+from .profile import Profile
 from .render import format_bytes, format_percent
 
 _SMALL_FILE, _MANY_FILES = 32 << 20, 8

@@ -10,9 +10,10 @@ from typing import Any
 from numparq.dataset.partitions.types import infer_partition_type
 
 from .advice import advise
+from .figures import ColumnProfile, LookupCost
 from .lookups import FileOrderCounts, count_file_orders, estimate_lookups
 from .partial_profile import FileSizes, PartialColumnProfile, PartialProfile, ValueSummary
-from .profile import ColumnProfile, LookupCost, Profile
+from .profile import Profile
 from .render import escape_surrogates
 from .value_kind import ValueKind
 

@@ -13,10 +13,10 @@ from numparq.format.schema import Leaf
 
 from .bounds import KeyBounds
 from .chunk_metadata import ChunkMetadataTable
+from .figures import LookupCost
 from .lookup_model import PrunableContainers, expected_point_reads, expected_reads
 from .page_index import ChunkPageSummary, bounds_order
 from .partial_profile import FileSizes, PartialColumnProfile, PrunableRowGroups
-from .profile import LookupCost
 from .value_kind import ValueKind
 
 MAX_CONTAINERS = 64  # per file

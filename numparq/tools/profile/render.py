@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numparq.plan.explain import pluralize
 
 if TYPE_CHECKING:
-    from .profile import ColumnProfile, LookupCost, Profile
+    from .figures import ColumnProfile, LookupCost, ProfileFigures
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
@@ -72,7 +72,7 @@ def format_percent(share: float | None) -> str:
     return f"{number:.1f} %" if number >= 0.1 else f"{number:.1g} %" if number >= 0.001 else "< 0.001 %"
 
 
-def headline(profile: Profile) -> str:
+def headline(profile: ProfileFigures) -> str:
     """Return a line on the size of the dataset."""
     files = f"{format_bytes(profile.smallest_file)} to {format_bytes(profile.largest_file)}"
     return (
@@ -82,7 +82,7 @@ def headline(profile: Profile) -> str:
     )
 
 
-def _notes(profile: Profile) -> Iterator[str]:
+def _notes(profile: ProfileFigures) -> Iterator[str]:
     """Yield lines on the writers and the declared sort orders."""
     if profile.writers:
         yield "written by " + ", ".join(
@@ -131,7 +131,7 @@ def _format_bound(value: Any, is_exact: bool, sign: str) -> str:
     return text if is_exact else f"{sign} {text}"
 
 
-def to_text(profile: Profile) -> str:
+def to_text(profile: ProfileFigures) -> str:
     """Return a profile as lines of text."""
     table = [[title for title, _ in _COLUMNS], *(_row_cells(column) for column in profile.columns)]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
@@ -149,7 +149,7 @@ def to_text(profile: Profile) -> str:
     return "\n".join(lines)
 
 
-def to_rich(profile: Profile) -> Any:
+def to_rich(profile: ProfileFigures) -> Any:
     """Return a profile as a `rich` renderable for terminals."""
     from rich.console import Group
     from rich.table import Table
@@ -174,7 +174,7 @@ def _reads_half(column: ColumnProfile) -> bool:
     return column.lookup is not None and column.lookup.num_bytes >= 0.5
 
 
-def to_html(profile: Profile) -> str:
+def to_html(profile: ProfileFigures) -> str:
     """Return a profile as HTML: headline, table with bars, advice."""
     cell = 'style="text-align: {}; padding: 0 1em 0 0; white-space: nowrap"'
     head = "".join(f"<th {cell.format(side)}>{escape(title)}</th>" for title, side in _COLUMNS)
