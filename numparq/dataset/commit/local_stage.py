@@ -41,22 +41,22 @@ _GONE = (
 
 
 class LocalStage:
-    """The folder of one write; `begin` makes it.
+    """Stage of one write in a local directory; `begin` creates it.
 
-    It can be pickled: a copy finds the same files, and does not hold the lock that says that the write is alive.
+    A pickled copy finds the same files, but does not hold the lock that marks the write as alive.
 
     Parameters
     ----------
     base : str
-        The dataset's folder.
+        Directory of the dataset.
     job : str
-        The write.
+        Id of the write.
     name : str
-        What the hidden folder is called.
+        Name of the hidden directory.
     made : list of str
-        Folders that were made for it, outer ones first.
+        Directories created for the write, outer ones first.
     keep_seconds : float
-        Time for which the commit keeps the files that it removes.
+        Seconds for which the commit keeps the files that it removes.
     """
 
     def __init__(self, base: str, job: str, name: str, made: list[str], keep_seconds: float = 0) -> None:
@@ -75,23 +75,23 @@ class LocalStage:
         Parameters
         ----------
         base : str
-            The dataset's folder; it is made where it is not there.
+            Directory of the dataset; created if missing.
         job : str
-            The write.
+            Id of the write.
         outlives : bool
-            Whether the write goes on without the process that begins it. No lock tells then whether it is alive, and
-            only `numparq.dataset.recover` with ``abandoned=True`` removes what it leaves when it dies.
+            Whether the write goes on without the process that begins it. No lock then shows whether it is alive: if it
+            dies, only `numparq.dataset.recover` with ``abandoned=True`` removes its files.
         keep_seconds : float
             As of the class.
         exist_ok : bool
-            Whether another process may have begun the write.
+            Whether another process may have begun the same write.
         """
         folder = cls(base, job, stage_folder_name(job, outlives), [], keep_seconds)
         if os.path.exists(base) and not os.path.isdir(base):
             raise NotADirectoryError(errno.ENOTDIR, "path must be the directory of a dataset, but is a file", base)
         try:
             make_directory(base, folder._made)
-            with exclusive_lock(base):  # nobody sweeps it away before it is locked
+            with exclusive_lock(base):  # otherwise another write could remove it before it is locked
                 os.makedirs(folder.path(""), exist_ok=exist_ok)
                 if not outlives:
                     folder._lock()
@@ -108,13 +108,13 @@ class LocalStage:
         self.__dict__.update(state, _process=os.getpid())
 
     def __del__(self) -> None:
-        if getattr(self, "_process", 0) == os.getpid():  # and not a copy of it, by a fork
+        if getattr(self, "_process", 0) == os.getpid():  # not in a forked child
             self._close()
 
     # --- files ------------------------------------------------------------------------------------------------------
 
     def path(self, number: str) -> str:
-        """Return the path of a file before the commit, by its number in the folder."""
+        """Return the path of a staged file, by its name in the stage."""
         return os.path.join(self.base, self.name, number)
 
     def create_file(self, number: str, name: str, synced: bool = False) -> Sink:
@@ -123,11 +123,11 @@ class LocalStage:
         Parameters
         ----------
         number : str
-            What it is called until the commit: digits.
+            Name in the stage: digits.
         name : str
-            Its path in the dataset, for messages.
+            Path in the dataset, for messages.
         synced : bool
-            Whether it is brought to the disk when it is complete. If not, the commit does that.
+            Whether completing the file writes it to the disk (fsync); otherwise the commit does.
         """
         kind = _SyncedStagedFileSink if synced else _StagedFileSink
         try:
@@ -136,11 +136,11 @@ class LocalStage:
             raise FileNotFoundError(errno.ENOENT, _GONE, self.path("")) from None
 
     def open_staged(self, number: str) -> Source:
-        """Open a file that does not count yet."""
+        """Open a staged file for reading."""
         return FileSource(self.path(number))
 
     def remove(self, numbers: list[str]) -> None:
-        """Remove files that do not come."""
+        """Remove staged files."""
         for number in numbers:
             with contextlib.suppress(OSError):
                 os.unlink(self.path(number))
@@ -148,11 +148,11 @@ class LocalStage:
     # --- the dataset ------------------------------------------------------------------------------------------------
 
     def list_files(self) -> DirectoryListing:
-        """List what the dataset has now."""
+        """List the files of the dataset."""
         return list_local(self.base)
 
     def list_committed(self) -> DirectoryListing:
-        """List it once no commit is under way, or has broken off."""
+        """List the files of the dataset while no commit runs; completes interrupted ones first."""
         with exclusive_lock(self.base):
             complete_interrupted(self.base)
             return self.list_files()
@@ -160,7 +160,7 @@ class LocalStage:
     def has_batch(self, batch: StreamBatch) -> bool:
         """Whether the dataset has a batch of a stream, or a later one.
 
-        Interrupted commits are completed first, and what earlier batches have left is removed.
+        Completes interrupted commits first, and removes the stages of earlier batches.
         """
         with exclusive_lock(self.base):
             complete_interrupted(self.base)
@@ -175,15 +175,15 @@ class LocalStage:
                 return False
 
     def open_source(self, path: str) -> Source:
-        """Open a file that the dataset has."""
+        """Open a file of the dataset for reading."""
         return FileSource(path)
 
     def file_version(self, entry: FileEntry) -> str | None:
-        """Return what changes with the content of a file."""
+        """Return a token that changes with the content of a file."""
         return file_version(entry.path)
 
     def dataset_path(self, path: str) -> str:
-        """Return the path of a file as listings of the dataset have it."""
+        """Return the path that listings of the dataset have for a file."""
         name = os.path.relpath(os.path.abspath(strip_file_scheme(path)), os.path.abspath(self.base))
         return f"{self.base.rstrip('/')}/{name.replace(os.sep, '/')}"
 
@@ -195,18 +195,18 @@ class LocalStage:
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def commit(self, names: Mapping[str, str], changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
-        """Move files into the dataset and remove those that they replace, as one change.
+        """Move staged files into the dataset and remove replaced ones, as one atomic change.
 
         Parameters
         ----------
         names : mapping of str to str
-            By the places of files in the dataset, the numbers of those that come.
+            Names of the files in the stage, by their paths in the dataset.
         changes_of : callable
-            Says, of what the dataset has once no other commit is under way, what is to be changed.
+            Returns the other changes for a listing of the dataset, which no other commit changes meanwhile.
         """
         with exclusive_lock(self.base):
             if self._descriptor < 0:
-                self._lock()  # or this very commit would take it for that of a dead process
+                self._lock()  # otherwise `remove_abandoned` would remove this stage
             complete_interrupted(self.base)
             self._check_alive()
             remove_abandoned(self.base)
@@ -235,18 +235,18 @@ class LocalStage:
 
     @property
     def is_committed(self) -> bool:
-        """Whether the commit has begun to hold, and is not yet complete."""
+        """Whether the commit has taken effect, but is not complete."""
         return os.path.exists(os.path.join(self.base, record_name(self.id)))
 
     def abort(self) -> None:
-        """Remove everything that was written, unless it is in force already."""
+        """Remove everything that was written, unless the commit has taken effect."""
         if not self.is_committed:
             self.clear()
         self._close()
         remove_directories(self._made)
 
     def clear(self) -> None:
-        """Remove the folder, and what is in it."""
+        """Remove the stage and its files."""
         remove_stage(self.base, self.name)
         self._close()
 
@@ -262,7 +262,7 @@ class LocalStage:
 
 
 class _StagedFileSink(Sink):
-    """A file in the hidden folder of a job."""
+    """A file in a stage."""
 
     def __init__(self, path: str, name: str) -> None:
         super().__init__(name)
@@ -273,7 +273,7 @@ class _StagedFileSink(Sink):
         return os.write(self._descriptor, view)
 
     def _complete(self) -> None:
-        os.close(self._descriptor)  # the commit brings all files to the disk, side by side
+        os.close(self._descriptor)  # the commit syncs all files in parallel
 
     def sync(self) -> None:
         """Flush everything written so far to the disk."""
@@ -289,7 +289,7 @@ class _StagedFileSink(Sink):
 
 
 class _SyncedStagedFileSink(_StagedFileSink):
-    """One that is on the disk when it is complete: the process that commits may be on another machine."""
+    """A staged file that is on the disk once it is complete: another machine may commit it."""
 
     def _complete(self) -> None:
         os.fsync(self._descriptor)
@@ -297,21 +297,14 @@ class _SyncedStagedFileSink(_StagedFileSink):
 
 
 class LocalJob:
-    """A write that is under way, by one process.
+    """A write to a local dataset by one process; `Job` for its callers.
 
     Parameters
     ----------
     base : str
-        The dataset's folder; it is made where it is not there.
+        Directory of the dataset; created if missing.
     keep_seconds : float
         As of `LocalStage`.
-
-    Attributes
-    ----------
-    id : str
-        Its name, which no other write has.
-    base : str
-        The folder.
     """
 
     def __init__(self, base: str, keep_seconds: float = 0) -> None:
@@ -324,42 +317,30 @@ class LocalJob:
         self._folder = LocalStage.begin(base, self.id, keep_seconds=keep_seconds)
 
     def list_files(self) -> DirectoryListing:
-        """List what the dataset has now."""
+        """List the files of the dataset."""
         return self._folder.list_files()
 
     def open_source(self, path: str) -> Source:
-        """Open a file that the dataset has."""
+        """Open a file of the dataset for reading."""
         return self._folder.open_source(path)
 
     def create_file(self, name: str) -> Sink:
-        """Open a file of the dataset for writing.
-
-        Parameters
-        ----------
-        name : str
-            Its path in the dataset, with slashes.
-        """
+        """Open a new file for writing; `name` is its path in the dataset."""
         with self._lock:
             number = self._names.setdefault(name, str(len(self._names)))
         return self._folder.create_file(number, name)
 
     def commit(self, changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
-        """Move all files into the dataset and remove those that they replace, as one change.
-
-        Parameters
-        ----------
-        changes_of : callable
-            Says, of what the dataset has once no other commit is under way, what is to be changed.
-        """
+        """Commit all files; ``changes_of`` as in `LocalStage.commit`."""
         self._folder.commit(self._names, changes_of)
         self._is_open = False
 
     def abort(self) -> None:
-        """Remove everything that was written, unless it is in force already."""
+        """Remove everything that was written, unless the commit has taken effect."""
         self._is_open = False
         self._folder.abort()
 
     def __del__(self) -> None:
-        # And not a copy of it, by a fork.
+        # Not in a forked child.
         if getattr(self, "_is_open", False) and hasattr(self, "_folder") and self._process == os.getpid():
             self.abort()

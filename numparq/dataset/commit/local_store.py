@@ -22,25 +22,17 @@ OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CL
 
 
 def remove_stage(base: str, name: str) -> None:
-    """Remove the folder of a job, and what is in it, while tasks of the job may still be creating files there.
+    """Remove a stage, by its name in the dataset's directory, while tasks may still create files in it.
 
-    It is renamed first, so that no task finds it any more; and whoever comes across the new name may remove the rest,
-    should this process die meanwhile.
-
-    Parameters
-    ----------
-    base : str
-        The dataset's folder.
-    name : str
-        What the folder is called in it; it need not be there.
+    It is renamed first, so that no task finds it. If this process dies meanwhile, any write may remove the new name.
     """
     paths = [os.path.join(base, name)]
     found = STAGE_FOLDER_PATTERN.fullmatch(name)
     if found and found[1] != REMOVED_STAGE:
         paths.append(os.path.join(base, f".numparq-{REMOVED_STAGE}{name[found.end(1) :]}"))
-        with contextlib.suppress(OSError):  # as on Windows, where a file in it is open; or it was renamed before
+        with contextlib.suppress(OSError):  # Windows, where a file in it is open; or it is missing
             os.rename(*paths)
-    for _ in range(_TRIES):  # who had found it before it was renamed may have created one more file
+    for _ in range(_TRIES):  # a task that found it before may create a file
         for path in paths:
             shutil.rmtree(path, ignore_errors=True)
         if not any(map(os.path.lexists, paths)):
@@ -49,7 +41,7 @@ def remove_stage(base: str, name: str) -> None:
 
 @contextmanager
 def exclusive_lock(base: str) -> Iterator[None]:
-    """Keep all other commits to a dataset out, where the system has locks."""
+    """Exclude all other commits to a dataset, where the system has locks."""
     try:
         import fcntl
 
@@ -66,24 +58,17 @@ def exclusive_lock(base: str) -> Iterator[None]:
 
 
 def list_records(base: str) -> list[str]:
-    """List the names of the records in a dataset's folder."""
+    """List the names of the commit records in a dataset's directory."""
     return sorted(name for name in os.listdir(base) if job_of_record(name))
 
 
-# --- making it true ---------------------------------------------------------------------------------------------------
+# --- commits ----------------------------------------------------------------------------------------------------------
 
 
 def commit(base: str, record: CommitRecord) -> None:
-    """Commit: write the record, and make true what it says.
+    """Write a commit record, then apply it; its staged files are complete and on the disk.
 
-    When a new file cannot be given its place, all of it is taken back.
-
-    Parameters
-    ----------
-    base : str
-        The dataset's folder.
-    record : CommitRecord
-        Whose files lie, complete and on the disk, in its folder.
+    If a new file cannot be moved to its path, the commit is rolled back.
     """
     made = _make_folders(base, record)
     try:
@@ -95,7 +80,7 @@ def commit(base: str, record: CommitRecord) -> None:
         raise
     try:
         finish_commit(base, record)
-    except BaseException as error:  # it is in force: Ctrl-C comes too late
+    except BaseException as error:  # it has taken effect: Ctrl-C is too late
         finish_commit(base, record)
         if not isinstance(error, Exception):
             raise
@@ -105,7 +90,7 @@ def finish_commit(base: str, record: CommitRecord) -> None:
     """Complete an interrupted commit by its record, and remove the record."""
     _make_folders(base, record)
     for place, name in {**record.files, **record.over}.items():
-        with contextlib.suppress(FileNotFoundError):  # it has its place already
+        with contextlib.suppress(FileNotFoundError):  # it has been moved already
             os.replace(os.path.join(base, record.folder, name), os.path.join(base, place))
     for place, version in record.gone.items():
         path = os.path.join(base, place)
@@ -123,7 +108,7 @@ def finish_commit(base: str, record: CommitRecord) -> None:
 
 
 def sync_files(paths: Iterable[str]) -> None:
-    """Bring files to the disk."""
+    """Write files to the disk (fsync), in parallel."""
     _run_in_parallel(_sync_file, paths)
 
 
@@ -141,19 +126,19 @@ def _sync_folder(path: str) -> None:
 
 
 def _run_in_parallel(do: Callable[[str], None], paths: Iterable[str]) -> None:
-    """Do what waits for the disk, which takes many such things at once."""
+    """Call a function for each path in parallel: most of the time goes to waiting for the disk."""
     jobs = [partial(do, path) for path in sorted(paths)]
     with WorkerPool(max(1, min(_AT_ONCE, len(jobs)))) as crew:
         crew.run(jobs)
 
 
 def _folders(base: str, record: CommitRecord) -> set[str]:
-    """Return the folders of the new files."""
+    """Return the directories of the new files."""
     return {os.path.dirname(os.path.join(base, place)) for place in record.files}
 
 
 def _make_folders(base: str, record: CommitRecord) -> list[str]:
-    """Create the folders of the new files; return those that did not exist, outer ones first."""
+    """Create the directories of the new files; return those that did not exist, outer ones first."""
     made: list[str] = []
     try:
         for folder in sorted(_folders(base, record)):
@@ -165,7 +150,7 @@ def _make_folders(base: str, record: CommitRecord) -> list[str]:
 
 
 def make_directory(path: str, made: list[str]) -> None:
-    """Create a folder and those above it; append to `made` those that did not exist."""
+    """Create a directory and its parents; append to `made` those that did not exist."""
     missing = []
     while not os.path.isdir(path):
         missing.append(path)
@@ -180,7 +165,7 @@ def make_directory(path: str, made: list[str]) -> None:
 
 
 def remove_directories(made: Iterable[str]) -> None:
-    """Remove folders that are empty, inner ones first."""
+    """Remove those directories that are empty, inner ones first."""
     for folder in reversed(list(made)):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
@@ -194,7 +179,7 @@ def _write_record(base: str, record: CommitRecord) -> None:
 
 
 def _write_durably(temporary: str, target: str, data: bytes) -> None:
-    """Write a file under another name, bring it to the disk, and give it its name."""
+    """Write a file under a temporary name, sync it, and rename it."""
     with open(temporary, "wb") as file:
         file.write(data)
         file.flush()
@@ -204,7 +189,7 @@ def _write_durably(temporary: str, target: str, data: bytes) -> None:
 
 
 def _roll_back(base: str, record: CommitRecord, made: list[str]) -> None:
-    """Take files from their places; the record goes last, for with it they are all there, wherever they lie."""
+    """Move files back to the stage, and then remove the record: until then it makes all of them visible."""
     for place, name in record.files.items():
         with contextlib.suppress(FileNotFoundError):
             os.rename(os.path.join(base, place), os.path.join(base, record.folder, name))

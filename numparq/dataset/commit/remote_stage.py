@@ -17,20 +17,22 @@ from .record import COMMITTED, PENDING, CommitChanges, CommitRecord, new_job_id,
 from .remote_store import RemoteJobBase, run_in_parallel
 from .stream_batch import StreamBatch
 
-# Uploads are completed at the end, all together; of so many bytes in all, or so many files, some are before.
+# Limits of uploads that are completed together by the commit; beyond them, the oldest are completed before.
 _MOST_HELD_BYTES = 1 << 28
 _MOST_HELD_FILES = 256
 
 
 class RemoteJob(RemoteJobBase):
-    """A write that is under way; as `numparq.dataset.commit.local_stage.LocalJob`.
+    """A write to a remote dataset by one process; `Job` for its callers.
+
+    Files are written to their final paths. They do not count while the job's record is pending.
 
     Parameters
     ----------
     filesystem, base, name_of, alone
         As of `RemoteJobBase`.
     job : str, optional
-        Its name, where it has one already.
+        Id of the write; a new one by default.
     """
 
     def __init__(
@@ -38,24 +40,18 @@ class RemoteJob(RemoteJobBase):
     ) -> None:
         super().__init__(filesystem, base, name_of, alone, job or new_job_id())
         self._record = self._folder.path(record_name(self.id))
-        self._names: list[str] = []  # of files that are opened
-        self._held: list[tuple[Sink, int]] = []  # files that are written, and not completed
+        self._names: list[str] = []  # paths of opened files
+        self._held: list[tuple[Sink, int]] = []  # written files that are not completed
         self._lock = threading.Lock()
         self._begun = self._in_force = False
 
     def create_file(self, name: str) -> Sink:
-        """Open a file of the dataset for writing."""
+        """Open a new file for writing; `name` is its path in the dataset."""
         path = self._to_come(name)
         return _HeldSink(self._create(path, lambda: self._sink(path)), self._hold)
 
     def adopt(self, names: Mapping[str, str]) -> None:
-        """Move files written by others into the dataset; they do not count before the commit.
-
-        Parameters
-        ----------
-        names : mapping of str to str
-            By their places in the dataset, the paths where they are.
-        """
+        """Move staged files, given by path in the dataset, to that path; they do not count before the commit."""
         self._begin()
         places = {self._to_come(name): path for name, path in names.items()}
         run_in_parallel(
@@ -70,12 +66,12 @@ class RemoteJob(RemoteJobBase):
         return path
 
     def _begin(self) -> None:
-        if not self._begun:  # before anything can be seen
+        if not self._begun:  # before any file is visible
             self._create(self._record, lambda: self._put_record(CommitRecord(self.id, PENDING, alone=self._alone)))
             self._begun = True
 
     def _create(self, path: str, make: Callable[[], Any]) -> Any:
-        """Create a file, and its folder if that is missing."""
+        """Create a file, and its directory if missing."""
         try:
             return make()
         except FileNotFoundError:
@@ -89,7 +85,7 @@ class RemoteJob(RemoteJobBase):
         self._folder.put(self._record, record.encode())
 
     def _hold(self, sink: Sink) -> None:
-        """Keep a file that is written until the end, or complete some."""
+        """Hold a written file until the commit; complete the oldest ones beyond the limits."""
         with self._lock:
             self._held.append((sink, sink.position))
             early: list[Sink] = []
@@ -99,17 +95,17 @@ class RemoteJob(RemoteJobBase):
             one.commit()
 
     def commit(self, changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
-        """Replace the old files by the new ones for all readers, by one request.
+        """Add the new files and remove replaced ones for all readers, by one request.
 
         Parameters
         ----------
         changes_of : callable
-            Says, of what the dataset has, what is to be changed.
+            Returns the other changes for a listing of the dataset.
 
         Raises
         ------
         BlockingIOError
-            When another write is under way, and only one of the two may be.
+            If another write is in progress, and one of the two must be alone.
         """
         self._finish_others()
         held, self._held = self._held, []
@@ -150,7 +146,7 @@ class RemoteJob(RemoteJobBase):
                 )
 
     def abort(self) -> None:
-        """Remove everything that was written, unless it is in force already."""
+        """Remove everything that was written, unless the commit has taken effect."""
         for sink, _ in self._held:
             sink.abort()
         if self._begun and not self._in_force:
@@ -158,7 +154,7 @@ class RemoteJob(RemoteJobBase):
 
 
 class _HeldSink(Sink):
-    """A file that is complete when it is committed, but not there before its job lets it."""
+    """A file whose upload its job completes, after the file's own commit."""
 
     def __init__(self, sink: Sink, hold: Callable[[Sink], None]) -> None:
         super().__init__(sink.name)
@@ -176,7 +172,7 @@ class _HeldSink(Sink):
 
 
 class RemoteStage(RemoteJobBase):
-    """A hidden folder; as `numparq.dataset.commit.local_stage.LocalStage`, and it can be pickled, too.
+    """Stage of one write on a remote file system: a hidden directory. It can be pickled.
 
     Parameters
     ----------
@@ -191,11 +187,11 @@ class RemoteStage(RemoteJobBase):
     # --- files ------------------------------------------------------------------------------------------------------
 
     def path(self, number: str) -> str:
-        """Return the path of a file before the commit, by its number in the folder."""
+        """Return the path or URL of a staged file, by its name in the stage."""
         return self._name_of(f"{self._stage}/{number}")
 
     def create_file(self, number: str, name: str, synced: bool = False) -> Sink:
-        """Open a new file for writing."""
+        """Open a new file for writing, as `LocalStage.create_file`; an upload needs no sync."""
         path, name = f"{self._stage}/{number}", self._name_of(self._folder.path(name))
         try:
             return open_filesystem_sink(self._folder.filesystem, path, name)
@@ -204,11 +200,11 @@ class RemoteStage(RemoteJobBase):
             return open_filesystem_sink(self._folder.filesystem, path, name)
 
     def open_staged(self, number: str) -> Source:
-        """Open a file that does not count yet."""
+        """Open a staged file for reading."""
         return self.open_source(f"{self._stage}/{number}")
 
     def remove(self, numbers: list[str]) -> None:
-        """Remove files that do not come."""
+        """Remove staged files."""
         self._folder.remove(f"{self._stage}/{number}" for number in numbers)
 
     # --- the dataset ------------------------------------------------------------------------------------------------
@@ -218,8 +214,8 @@ class RemoteStage(RemoteJobBase):
     def has_batch(self, batch: StreamBatch) -> bool:
         """Whether the dataset has a batch of a stream, or a later one.
 
-        Interrupted commits are completed first, and what earlier batches have left is removed, as is what a dead
-        attempt of this one has moved to its place.
+        Completes interrupted commits first. Removes the stages of earlier batches, and the files that a dead attempt of
+        this one has moved.
         """
         for path, record in self._folder.records().items():
             if record.state == COMMITTED:
@@ -233,11 +229,11 @@ class RemoteStage(RemoteJobBase):
             return False
 
     def file_version(self, entry: FileEntry) -> str | None:
-        """Return what changes with the content of a file, as far as the file system reports it."""
+        """Return a token that changes with the content of a file, as far as the file system reports it."""
         return f"{entry.size}-{entry.version}"
 
     def dataset_path(self, path: str) -> str:
-        """Return the path of a file as listings of the dataset have it."""
+        """Return the path that listings of the dataset have for a file."""
         strip = getattr(self._folder.filesystem, "_strip_protocol", str)
         return strip(path)
 
@@ -248,7 +244,7 @@ class RemoteStage(RemoteJobBase):
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def commit(self, names: Mapping[str, str], changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
-        """Move files into the dataset and replace old ones for all readers, as one change."""
+        """Move staged files into the dataset and remove replaced ones, as one atomic change for readers."""
         job = RemoteJob(self._folder.filesystem, self.base, self._name_of, self._alone, self.id)
         try:
             job.adopt({place: f"{self._stage}/{number}" for place, number in names.items()})
@@ -260,15 +256,15 @@ class RemoteStage(RemoteJobBase):
 
     @property
     def is_committed(self) -> bool:
-        """Whether the commit holds, and is not yet complete."""
+        """Whether the commit has taken effect, but is not complete."""
         return any(record.state == COMMITTED for record in self._records().values())
 
     def abort(self) -> None:
-        """Remove everything that was written, unless it is in force already."""
+        """Remove everything that was written, unless the commit has taken effect."""
         for path, record in self._records().items():
             if record.state == COMMITTED:
                 return
-            self._folder.roll_back(path, record)  # a process that was committing has died
+            self._folder.roll_back(path, record)  # of a process that died during its commit
         self._folder.clear(self._stage)
 
     def _records(self) -> dict[str, CommitRecord]:

@@ -23,15 +23,7 @@ _STAGE = re.compile(re.escape(stage_folder_name("", outlives=True)) + f"({JOB_PA
 
 
 class RemoteStore:
-    """The folder of a dataset on a file system that is not local.
-
-    Parameters
-    ----------
-    filesystem : fsspec or pyarrow file system
-        Where it is.
-    base : str
-        Its path there.
-    """
+    """Requests to a dataset's directory, `base`, on a file system of fsspec or pyarrow."""
 
     def __init__(self, filesystem: Any, base: str) -> None:
         self.filesystem = filesystem
@@ -43,11 +35,11 @@ class RemoteStore:
         return f"{self.base}/{place}" if self.base else place
 
     def list_files(self) -> DirectoryListing:
-        """List what counts of what it has."""
+        """List the committed files."""
         return self._listed(CommittedRemoteListing(self.filesystem).walk)
 
     def list_all(self) -> list[FileEntry]:
-        """List all files, whether they count or not."""
+        """List all files, committed or not."""
         found = self._listed(RemoteLister(self.filesystem).list_all)
         return [*found.files, *found.hidden]
 
@@ -58,7 +50,7 @@ class RemoteStore:
             return DirectoryListing()
 
     def records(self) -> dict[str, CommitRecord]:
-        """Read the records that there are, by their paths."""
+        """Read the commit records, by path."""
         found = {}
         for entry in self.list_all():
             if job_of_record(entry.path) and entry.path.rpartition("/")[0] == self.base:
@@ -82,12 +74,12 @@ class RemoteStore:
                 self.filesystem.pipe_file(path, data)
 
     def put_marks(self, marks: Mapping[str, str]) -> None:
-        """Write the marks of streams, by their names."""
+        """Write the marks of streams, given by file name."""
         for name, text in marks.items():
             self.put(self.path(name), text.encode())
 
     def make_folder_of(self, path: str) -> None:
-        """Create the folder of a file."""
+        """Create the directory of a file."""
         folder = path.rpartition("/")[0]
         if self._is_arrow:
             self.filesystem.create_dir(folder, recursive=True)
@@ -95,7 +87,7 @@ class RemoteStore:
             self.filesystem.makedirs(folder, exist_ok=True)
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Remove files that may be there."""
+        """Remove those files that exist."""
         run_in_parallel([partial(self._remove, path) for path in paths])
 
     def _remove(self, path: str) -> None:
@@ -103,22 +95,22 @@ class RemoteStore:
             self.filesystem.delete_file(path) if self._is_arrow else self.filesystem.rm_file(path)
 
     def move(self, start: str, end: str) -> None:
-        """Put a file where it belongs; where a file system cannot, it is copied there, by the store itself."""
+        """Move a file; on fsspec file systems, copy it, and leave the original to `clear`."""
         with explain_remote_errors(end):
             self.filesystem.move(start, end) if self._is_arrow else self.filesystem.cp_file(start, end)
 
     def clear(self, folder: str) -> None:
-        """Remove a folder and the files in it; it need not be there."""
+        """Remove a directory and the files in it, if it exists."""
         try:
             found = RemoteLister(self.filesystem).list_all(folder)
         except FileNotFoundError:
             found = DirectoryListing()
         self.remove(entry.path for entry in (*found.files, *found.hidden))
-        with contextlib.suppress(Exception):  # an object store has no folders
+        with contextlib.suppress(Exception):  # an object store has no directories
             self.filesystem.delete_dir(folder) if self._is_arrow else self.filesystem.rmdir(folder)
 
     def clear_stages(self, is_chosen: Callable[[str], bool]) -> list[str]:
-        """Remove the stages of some shared jobs that have not reached their record; return the jobs."""
+        """Remove the stages of chosen shared jobs that have no record yet; return the ids of the jobs."""
         start = len(self.path(""))
         tops = {entry.path[start:].partition("/")[0] for entry in self.list_all()}
         stages = {top: found[1] for top in tops if (found := _STAGE.fullmatch(top)) and is_chosen(found[1])}
@@ -127,7 +119,7 @@ class RemoteStore:
         return sorted(stages.values())
 
     def finish_commit(self, path: str, record: CommitRecord) -> None:
-        """Complete a commit in force by its record, and remove the record."""
+        """Complete an interrupted commit by its record, and remove the record."""
         versions = {entry.path: entry.version for entry in self.list_all()} if any(record.gone.values()) else {}
         gone = {self.path(place): version for place, version in record.gone.items()}
         self.remove(name for name, version in gone.items() if version is None or versions.get(name) in (None, version))
@@ -136,7 +128,7 @@ class RemoteStore:
         self.clear(self.path(stage_folder_name(record.job, outlives=True)))
 
     def roll_back(self, path: str, record: CommitRecord) -> None:
-        """Remove the files of a write that has not come to its commit, and its record."""
+        """Remove the files of a write that did not reach its commit, and its record."""
         start = job_file_prefix(record.job)
         names = [entry.path for entry in self.list_all()]
         self.remove(name for name in names if name.rpartition("/")[2].lstrip(".").startswith(start))
@@ -144,20 +136,20 @@ class RemoteStore:
 
 
 class RemoteJobBase:
-    """A write to such a folder, wherever its files lie until they count.
+    """Base of writes to a remote dataset.
 
     Parameters
     ----------
     filesystem : fsspec or pyarrow file system
-        Where the dataset is.
+        File system of the dataset.
     base : str
-        Its folder.
+        Directory of the dataset.
     name_of : callable
-        Gives what a path there is called in messages.
+        Returns the name of a path in messages.
     alone : bool
-        Whether no other write of this kind may be under way: those that replace files, or expect none.
+        Whether no other such write may run at the same time: those that replace files, or expect none.
     job : str
-        Its name, which no other write has.
+        Unique id of the write.
     """
 
     def __init__(self, filesystem: Any, base: str, name_of: Callable[[str], str], alone: bool, job: str) -> None:
@@ -166,15 +158,15 @@ class RemoteJobBase:
         self._folder = RemoteStore(filesystem, base)
 
     def list_files(self) -> DirectoryListing:
-        """List what counts of what the dataset has."""
+        """List the committed files of the dataset."""
         return self._folder.list_files()
 
     def open_source(self, path: str) -> Source:
-        """Open a file that the dataset has."""
+        """Open a file of the dataset for reading."""
         return open_source_on(self._folder.filesystem, path, self._name_of(path))
 
 
 def run_in_parallel(jobs: list[Callable[[], None]]) -> None:
-    """Do what waits for answers."""
+    """Run jobs that wait for answers, in parallel."""
     with WorkerPool(max(1, min(MAX_CONCURRENT_REQUESTS, len(jobs)))) as crew:
         crew.run(jobs)

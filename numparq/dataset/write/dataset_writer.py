@@ -10,6 +10,7 @@ from typing import Any
 from numparq.dataset.commit.local_stage import LocalJob
 from numparq.dataset.commit.record import CommitChanges
 from numparq.dataset.commit.remote_stage import RemoteJob
+from numparq.dataset.commit.stage import Job
 from numparq.dataset.listing.files import DirectoryListing
 from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
 from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
@@ -272,7 +273,7 @@ def _without_rows(taken: ShreddedFrame) -> bytes:
     return writer.getvalue()
 
 
-def _read_footer(job: LocalJob | RemoteJob, path: str, footers: dict[str, Footer]) -> None:
+def _read_footer(job: Job, path: str, footers: dict[str, Footer]) -> None:
     source = job.open_source(path)
     try:
         with error_context(file=path):
@@ -291,7 +292,7 @@ def _resolve_folder(
     return place
 
 
-def _job(place: ResolvedPaths, keep_seconds: float, *, alone: bool) -> LocalJob | RemoteJob:
+def _job(place: ResolvedPaths, keep_seconds: float, *, alone: bool) -> Job:
     (base,) = place.paths
     if place.filesystem is not None:
         check_keeps_nothing(keep_seconds)

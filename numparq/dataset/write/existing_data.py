@@ -9,9 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from numparq.dataset.commit.local_stage import LocalStage
 from numparq.dataset.commit.record import CommitChanges
-from numparq.dataset.commit.remote_stage import RemoteStage
+from numparq.dataset.commit.stage import Stage
 from numparq.dataset.listing.files import DirectoryListing, FileEntry
 from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
 from numparq.dataset.partitions.partitioning import parse_hive_path
@@ -105,7 +104,7 @@ class ReplacedFiles:
         return list(self.versions)
 
 
-def find_replaced_files(stage: LocalStage | RemoteStage, gone: Iterable[Any]) -> ReplacedFiles:
+def find_replaced_files(stage: Stage, gone: Iterable[Any]) -> ReplacedFiles:
     """Return the rule that removes the files in ``gone``, with their current versions."""
     wanted = [stage.dataset_path(os.fsdecode(path)) for path in gone]
     there = {entry.path: entry for entry in stage.list_committed().files}

@@ -12,6 +12,7 @@ from typing import Any
 from numparq.dataset.commit.local_stage import LocalStage
 from numparq.dataset.commit.record import CommitChanges, is_path_inside, new_job_id
 from numparq.dataset.commit.remote_stage import RemoteStage
+from numparq.dataset.commit.stage import Stage
 from numparq.dataset.commit.stream_batch import StreamBatch
 from numparq.dataset.listing.files import DirectoryListing
 from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
@@ -70,7 +71,7 @@ class SharedJob:
     def __init__(
         self,
         path: str,
-        stage: LocalStage | RemoteStage,
+        stage: Stage,
         gone_of: RemovalRule,
         layout: JobOptions,
         batch: StreamBatch | None = None,
@@ -385,7 +386,7 @@ class SharedJob:
 
 def _begin_stage(
     place: ResolvedPaths, outlives: bool, alone: bool, keep_seconds: float, batch: StreamBatch | None
-) -> LocalStage | RemoteStage:
+) -> Stage:
     (base,) = place.paths
     job = new_job_id() if batch is None else batch.job
     if place.filesystem is None:

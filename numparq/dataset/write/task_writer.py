@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 import xxhash
 
-from numparq.dataset.commit.local_stage import LocalStage
-from numparq.dataset.commit.remote_stage import RemoteStage
+from numparq.dataset.commit.stage import Stage
 from numparq.dataset.listing.patterns import is_hidden_path
 from numparq.dataset.partitions.partitioning import format_hive_path
 from numparq.errors import SchemaError
@@ -96,7 +95,7 @@ class TaskWriter(TransactionalWriter):
 
     Parameters
     ----------
-    stage : LocalStage or RemoteStage
+    stage : Stage
         Stage of the job's files.
     task : str
         Name of the task.
@@ -109,7 +108,7 @@ class TaskWriter(TransactionalWriter):
         Result of the task, once the writer is closed.
     """
 
-    def __init__(self, stage: LocalStage | RemoteStage, task: str, layout: JobOptions) -> None:
+    def __init__(self, stage: Stage, task: str, layout: JobOptions) -> None:
         self.message: TaskMessage | None = None
         self._stage, self._task, self._layout = stage, task, layout
         self._columns = FramePartitioner(layout.partition_cols)
@@ -244,7 +243,7 @@ class TaskWriter(TransactionalWriter):
         return f"task {self._task} in {self._stage.base}"
 
 
-def _create_file(stage: LocalStage | RemoteStage, staged: dict[str, str], name: str) -> Sink:
+def _create_file(stage: Stage, staged: dict[str, str], name: str) -> Sink:
     """Open a staged file and add its name to `staged`."""
     # A random name: another attempt of the task may be writing at the same time.
     staged[name] = f"1{secrets.randbits(96):029}"
