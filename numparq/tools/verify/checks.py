@@ -106,7 +106,7 @@ CHECKS: dict[str, Check] = {
         page_encoding="the encoding is allowed for the physical type",
         page_levels="the levels can be decoded, and the schema allows them",
         page_values="the values can be decoded",
-        page_bytes="no bytes follow the values of a page",
+        page_bytes="no bytes follow the levels, values or dictionary entries of a page",
         page_deltas="deltas of INT32 have at most 32 bits",
         page_utf8="text is UTF-8",
         page_range="the values are in the range of the logical type",
@@ -118,6 +118,9 @@ CHECKS: dict[str, Check] = {
     ),
     **_warnings(
         page_uncompressed_size="without compression, both sizes of a page are equal",
+        page_run="a run of equal levels or indices ends with the values of the page",
+        page_decimal="a DECIMAL has at least one byte",
+        chunk_bytes="no bytes follow the last page of a column chunk",
     ),
     # --- known writer quirks that readers tolerate (docs/old-writers.md)
     **_warnings(
@@ -190,3 +193,21 @@ CHECKS: dict[str, Check] = {
         key_columns="the keys describe the columns of the file",
     ),
 }
+
+# Deviations that a read ignores (docs/damaged-files.md): the values are the same without them.
+IGNORED_BY_READERS = frozenset(
+    (
+        "chunk-bytes",
+        "index-pages",
+        "offset-index-offset",
+        "offset-index-row",
+        "offset-index-size",
+        "page-bytes",
+        "page-decimal",
+        "page-null-count",
+        "page-run",
+        "writer-list-page-nulls",
+        "writer-null-count",
+        "writer-padding",
+    )
+)

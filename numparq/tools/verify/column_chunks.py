@@ -69,6 +69,7 @@ class ColumnChunkChecker:
     regions: dict[str, list[FileRegion]]
     collectors: list[Any] = field(default_factory=list)
     sibling_files: SiblingFiles | None = None
+    _excess: int = field(default=0, init=False)  # bytes behind the last page that total_compressed_size counts
 
     def run(self) -> None:
         """Check the metadata of the chunk, then its pages, statistics, indexes and Bloom filter."""
@@ -209,20 +210,40 @@ class ColumnChunkChecker:
         furthest = min(end + self.quirks.missing_bytes, self.data_end)
         walk = walk_chunk_pages(self.source, start, furthest, self.data_end, resume, self.findings, self.location)
         complete = True
-        wanted = self.chunk["meta_data"]["num_values"]
+        wanted, entries = self.chunk["meta_data"]["num_values"], 0
         for page in walk:
             if page is None:
                 complete = False
                 continue
-            if page.offset >= end and sum(facts.num_entries for facts in pages.pages) >= wanted:
+            if page.offset >= end and entries >= wanted:
                 break  # all values found: the footer's size misses no page (PARQUET-816)
+            before = len(pages.pages)
             pages.check(page)
+            entries += sum(facts.num_entries for facts in pages.pages[before:])
+            if entries >= wanted and page.end < end and not self._is_page(page.end, end):
+                self._end_at(start, end, page.end)
+                break
             if self.budget.remaining < 0:
                 self._add(
                     "not-checked", "the file declares far more data than its size allows; the rest was not checked"
                 )
                 return False
         return complete
+
+    def _is_page(self, position: int, end: int) -> bool:
+        """Whether a whole page begins at a position of the chunk, which ends at `end`."""
+        quiet = Findings()
+        walk = walk_chunk_pages(self.source, position, end, self.data_end, (), quiet, self.location)
+        page = next(walk, None)
+        return page is not None and page.end <= end and not quiet.deviations
+
+    def _end_at(self, start: int, end: int, position: int) -> None:
+        """End the chunk, whose size counts the bytes to `end`, behind its last page."""
+        self._excess = end - position
+        self._add("chunk-bytes", f"{self._excess:,} bytes follow the last page, by the size of the column chunk")
+        regions = self.regions[self.chunk.get("file_path", "")]
+        at = regions.index((start, end, "the pages", self.location))
+        regions[at] = start, position, "the pages", self.location
 
     def _check_counts(self, metadata: dict[str, Any], pages: PageChecker) -> bool:
         """Compare counts and sizes with those of the pages; return whether all pages could be decoded."""
@@ -239,7 +260,7 @@ class ColumnChunkChecker:
             ("total_uncompressed_size", "chunk-uncompressed-size", plain),
         ):
             said = metadata.get(name)
-            if said is None or said == actual:
+            if said is None or said in (actual, actual + self._excess):
                 continue
             message = f"{name} is {said:,}, but the pages have {actual:,} bytes"
             if 0 <= actual - said <= self.quirks.missing_bytes:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from numparq.format.writer_quirks import resolve_check
 
-from .checks import CHECKS
+from .checks import CHECKS, IGNORED_BY_READERS
 
 _MAX_DEVIATIONS_PER_CHECK = 1000  # a hostile file could have any number
 
@@ -96,6 +96,8 @@ class Findings:
     def add(self, check: str, message: str, location: Location = WHOLE_FILE) -> None:
         """Add a deviation; the check of a known writer quirk becomes an error for any other writer."""
         check, message = resolve_check(check, message, self.created_by)
+        if check in IGNORED_BY_READERS:
+            message += f"; the writer is {self.created_by or 'unknown'}, and reading is not affected"
         self._counts[check] += 1
         if self._counts[check] > _MAX_DEVIATIONS_PER_CHECK:
             self.num_omitted += 1

@@ -60,6 +60,11 @@ class LevelRuns:
         found.rest = section[position:]
         return found
 
+    def num_excess(self, count: int) -> int:
+        """Return by how many levels the last run is longer than `count` levels; bit-packed ones are always padded."""
+        last = self.runs[-1] if self.runs else None
+        return 0 if last is None or last.level is None else max(last.end - count, 0)
+
     def encoded(self) -> bytes:
         """Return the section without the removed levels."""
         return b"".join(run.encoded() for run in self.runs) + self.rest

@@ -69,7 +69,7 @@ from numparq.kernels.tables import (
     SLACK,
 )
 
-from .page_levels import PageLevelDecoder, page_body
+from .page_levels import PageLevelDecoder, excess_of_section, page_body
 from .page_values import VALUE_DTYPES, PageDictionary, PageValues, first_delta_value, max_delta_bits
 from .page_walk import has_negative_counts
 
@@ -203,20 +203,13 @@ class PageDecoder:
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-decompressed") from None
         turned = self._levels.reverse_bits(pages, decompressed)
+        excess = self._levels.excess_in_runs(pages, decompressed)
         try:
             found = self._levels.decode(pages, decompressed)
         except (PageFailure, ParquetError, MemoryError) as error:
             raise _decode_error(error, "page-levels") from None
-        if turned:
-            found.deviations.append(
-                (
-                    "writer-level-bits",
-                    "BIT_PACKED levels begin with the lowest bit, as Impala wrote them (IMPALA-3006)",
-                )
-            )
         row = pages.pages[0]
-        if row[P_UNREAD]:
-            found.deviations.append(("writer-padding", f"{row[P_UNREAD]:,} bytes follow the levels in their section"))
+        _note_oddities(found, turned, excess, int(row[P_UNREAD]))
         if not found.num_values:
             return found
         row[P_UNREAD] = 0
@@ -236,13 +229,13 @@ class PageDecoder:
                 ) from None
             raise _decode_error(error, "page-values") from None
         self._last_string = self._scratch.carried_prefixes.pop((0, found.num_values + 1)) if goes_on else b""
-        self._check_deltas(row, pages.raw, decompressed, found)
+        self._check_runs(row, pages.raw, decompressed, found)
         if row[P_UNREAD]:
             found.deviations.append(("writer-padding", f"{row[P_UNREAD]:,} bytes follow the values"))
         return found
 
-    def _check_deltas(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
-        """Record defects of deltas that could be decoded; the page's levels have been stripped."""
+    def _check_runs(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
+        """Record defects of indices and deltas that could be decoded; the page's levels have been stripped."""
         encoding, body = row[P_ENCODING], page_body(row, raw, decompressed)
         if encoding == DELTA_BINARY_PACKED and self._leaf.physical == INT32:
             widest = max_delta_bits(body.tobytes())
@@ -250,6 +243,10 @@ class PageDecoder:
                 found.deviations.append(
                     ("writer-deltas", f"deltas of INT32 values have {widest} bits, more than {_INT32_BITS}")
                 )
+        elif encoding in _DICTIONARY_ENCODINGS and len(body):
+            excess = excess_of_section(body[1:], found.num_values, int(body[0]))
+            if excess:
+                found.deviations.append(("page-run", f"a run of indices goes on for {excess:,} more than the page has"))
         elif encoding == DELTA_BYTE_ARRAY and (shared := first_delta_value(body.tobytes())):
             found.deviations.append(
                 (
@@ -344,6 +341,17 @@ def _check_counts(header: dict[str, Any], type_header: dict[str, Any]) -> None:
         raise PageDecodeError(
             "page-counts", f"the levels have {levels:,} bytes, but the page has {min(stored, plain):,}"
         )
+
+
+def _note_oddities(found: PageValues, are_turned: bool, excess: int, unread: int) -> None:
+    """Record what is odd about levels that could be decoded."""
+    if are_turned:
+        message = "BIT_PACKED levels begin with the lowest bit, as Impala wrote them (IMPALA-3006)"
+        found.deviations.append(("writer-level-bits", message))
+    if excess:
+        found.deviations.append(("page-run", f"a run of levels goes on for {excess:,} more than the page has"))
+    if unread:
+        found.deviations.append(("writer-padding", f"{unread:,} bytes follow the levels in their section"))
 
 
 def _decode_error(error: Exception, check: str) -> PageDecodeError:

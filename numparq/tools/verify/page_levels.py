@@ -32,6 +32,7 @@ from .level_runs import LevelRuns, RemovedEntries, shorten_runs
 from .page_values import VALUE_DTYPES, PageValues
 
 _MANY = 1 << 20  # levels: a page with more is searched for long runs
+_MAX_SECTION_BYTES = 16 << 10  # of a section whose runs are parsed in Python
 _SIZES, _ENCODINGS = (P_REPETITION_BYTES, P_DEFINITION_BYTES), (P_REPETITION_ENCODING, P_DEFINITION_ENCODING)
 
 
@@ -112,6 +113,25 @@ class PageLevelDecoder:
             found.deviations.append(("writer-array", f"{fillers:,} entries continue null lists"))
         return found
 
+    def excess_in_runs(self, pages: Pages, decompressed: np.ndarray) -> int:
+        """Return by how many levels runs of a page, which has not been decoded, are longer than the page."""
+        row = pages.pages[0]
+        count, is_v2 = int(row[P_NUM_VALUES]), bool(row[P_TYPE] == DATA_PAGE_V2)
+        data, place = (pages.raw, P_BODY) if is_v2 or not row[P_IS_COMPRESSED] else (decompressed, P_SCRATCH)
+        position, excess = int(row[place]), 0
+        most = self._leaf.max_repetition_level, self._leaf.max_definition_level
+        for level, size_field, encoding in zip(most, _SIZES, _ENCODINGS, strict=True):
+            size = int(row[size_field])
+            if not is_v2 and level:
+                size = int.from_bytes(data[position : position + 4].tobytes(), "little")
+                position += 4
+            if not is_v2 and row[encoding] != RLE:
+                return excess
+            if level:
+                excess += excess_of_section(data[position : position + size], count, level.bit_length())
+            position += size
+        return excess
+
     def _is_filler(self, run: RemovedEntries) -> bool:
         """Whether removed entries continue null lists, as this writer stores them."""
         is_known = bool(self._quirks.page_flags & ARRAY_FILLERS and run.repetition)
@@ -158,6 +178,13 @@ class PageLevelDecoder:
         """Record that a page could not be decoded: the next one may continue any row."""
         self._began = True
         self._last = (self._leaf.max_definition_level, self._leaf.max_repetition_level)
+
+
+def excess_of_section(section: np.ndarray, count: int, width: int) -> int:
+    """Return by how many values the last run of a section is longer than `count`; 0 for a section not searched."""
+    if len(section) > _MAX_SECTION_BYTES or not width:
+        return 0
+    return LevelRuns.parse(section.tobytes(), count, width).num_excess(count)
 
 
 def page_body(row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray) -> np.ndarray:

@@ -320,6 +320,9 @@ class PageChecker:
             )
         for check, message in values.deviations:
             self._add_once(check, message, location)
+        empty = _count_empty_decimals(self.leaf, values)
+        if empty:
+            self._add_once("page-decimal", f"{empty:,} values have no bytes, and are read as 0", location)
         if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
             self.findings.add("page-row-start", "the page continues a row of the previous page", location)
         assert facts.bounds is not None
@@ -342,6 +345,15 @@ def _page_bounds(values: PageValues, order: ColumnOrder) -> ValueBounds:
     )
     nans = None if found.nan_counts is None else found.nan_counts[0]
     return ValueBounds(found.min_values[0], found.max_values[0], nans)
+
+
+def _count_empty_decimals(leaf: Leaf, values: PageValues) -> int:
+    """Count the values without bytes of a DECIMAL."""
+    is_decimal = leaf.logical is not None and leaf.logical.kind == "DECIMAL" and leaf.physical == BYTE_ARRAY
+    if not is_decimal or values.starts is None or values.ends is None:
+        return 0
+    are_empty = values.starts == values.ends
+    return int(np.count_nonzero(are_empty if values.codes is None else are_empty[values.codes]))
 
 
 def _encoding(type_header: dict[str, Any]) -> str:

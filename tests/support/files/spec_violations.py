@@ -125,6 +125,40 @@ def dictionary_column(change: Change = lambda footer: None, first: Any = None, *
     )
 
 
+def run_of_indices(count: int) -> bytes:
+    """Build a column of three values, whose indices are a run of `count`."""
+    pages = [dictionary_page(1, encode_plain(h.INT64, [5])), data_page(3, bytes([1, count << 1, 0]), h.RLE_DICTIONARY)]
+    return one_column(pages=pages, facts={"encodings": [h.PLAIN, h.RLE_DICTIONARY]})
+
+
+def run_of_levels(count: int, make: Callable[..., Any] = data_page) -> bytes:
+    """Build a column of three values, whose definition levels are a run of `count`."""
+    run = bytes([count << 1, 1])
+    page = data_page(3, len(run).to_bytes(4, "little") + run + encode_plain(h.INT64, [1, 2, 3]))
+    if make is data_page_v2:
+        page = data_page_v2(3, 0, run, encode_plain(h.INT64, [1, 2, 3]))
+    return one_column(pages=[page], repetition=h.OPTIONAL, facts={"encodings": [h.PLAIN, h.RLE]})
+
+
+def decimals_without_bytes() -> bytes:
+    """Build a column of DECIMALs, two of which have no bytes."""
+    element = {**logical("DECIMAL", scale=0, precision=5), "scale": 0, "precision": 5}
+    pages = [data_page(3, encode_plain(h.BYTE_ARRAY, [b"", b"\1", b""]))]
+    return one_column(pages=pages, physical=h.BYTE_ARRAY, element=element)
+
+
+def bytes_behind_pages(count: int) -> bytes:
+    """Build a column whose chunk has zeros behind its last page, which its size counts."""
+    page = data_page(3, encode_plain(h.INT64, [1, 2, 3]))
+    data = one_column(pages=[page])
+    (length,) = struct.unpack("<I", data[-8:-4])
+    footer, _ = h.from_bytes("FileMetaData", data[-8 - length : -8])
+    footer.row_groups[0].columns[0].meta_data.total_compressed_size += count
+    footer.row_groups[0].columns[0].meta_data.total_uncompressed_size += count
+    footer.row_groups[0].total_byte_size = footer.row_groups[0].columns[0].meta_data.total_uncompressed_size
+    return h.with_footer(data[: -8 - length] + bytes(count), footer)
+
+
 def column_with_statistics(physical: int = h.INT64, **fields: Any) -> bytes:
     """Build a file of one column with statistics; numbers are encoded as PLAIN."""
     bounds = ("min", "max", "min_value", "max_value")
@@ -447,6 +481,9 @@ VIOLATIONS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
         {"chunk-uncompressed-size"},
     ),
     "page-bytes": (lambda: one_column(pages=[data_page(3, bytes(25))]), set()),
+    "page-run": (lambda: run_of_indices(10), set()),
+    "page-decimal": (decimals_without_bytes, set()),
+    "chunk-bytes": (lambda: bytes_behind_pages(16), set()),
     "stats-bound": (lambda: column_with_statistics(min_value=b"\1"), set()),
     "stats-min": (lambda: column_with_statistics(min_value=2), set()),
     "stats-max": (lambda: column_with_statistics(max_value=2), set()),
