@@ -32,7 +32,8 @@ def open_table(table: Any, name: str = "file", **options: Any) -> OpenFile:
 
 
 def open_column(kind: Any, name: str = "file", **options: Any) -> OpenFile:
-    return open_table({"a": pa.nulls(0, kind)}, name, **options)
+    """Open a file of one column, which may have values, as there are no statistics."""
+    return open_table({"a": pa.nulls(1, kind)}, name, write_statistics=False, **options)
 
 
 def open_nodes(*nodes: SchemaNode, name: str = "file") -> OpenFile:

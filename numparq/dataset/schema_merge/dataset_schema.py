@@ -17,6 +17,7 @@ from .conflicts import ConflictingSchema, conflicting_field, find_conflicts
 from .fields import SchemaField, TypeConflict, fields_of
 from .key_values import merge_geo_metadata, merge_pandas_metadata
 from .merge import merge_columns
+from .null_columns import empty_conflicting_columns, empty_misfits, has_no_values, misfits, without_values
 from .schema_file import build_schema_file, with_todays_calendar, without_range_index
 from .schema_groups import (
     MAX_SHARED_GROUPS,
@@ -59,7 +60,8 @@ class DatasetSchema:
         calendar = self.schema_file.schema.calendar
         self._like = frozenset(key for key in same_columns_as if key.calendar == calendar)
         self._labels = labels
-        self._matchers: dict[SchemaKey, ColumnMapper] = {}
+        self._matchers: dict[tuple[SchemaKey, tuple[int, ...]], ColumnMapper] = {}
+        self._misfits: dict[SchemaKey, list[int]] = {}
         self._matched: dict[Hashable, tuple[Sequence[Any], list[MappedColumn]]] = {}
 
     @classmethod
@@ -130,23 +132,35 @@ class DatasetSchema:
         """
         key = schema_key(file)
         is_like = key in self._like
-        asked = None if is_like else key, tuple(map(id, columns))
+        empty = () if is_like else self._empty_positions(file, key)
+        asked = None if is_like else (key, empty), tuple(map(id, columns))
         known = self._matched.get(asked)
         if known is None:
             if is_like:
                 found = [MappedColumn(column, True) for column in columns]
             else:
-                found = [self._matcher(file, key).map_column(column) for column in columns]
+                found = [self._matcher(file, key, empty).map_column(column) for column in columns]
             if len(self._matched) >= _MOST_KEPT:
                 self._matched.clear()
             known = self._matched[asked] = tuple(columns), found  # holds the columns, so that their ids stay valid
         return known[1]
 
-    def _matcher(self, file: OpenFile, key: SchemaKey) -> ColumnMapper:
-        if key not in self._matchers:
-            kind = self._kinds.get(key) or SchemaGroup(file, key)
-            self._matchers[key] = ColumnMapper(self.fields, file.schema, kind.fields, self._labels, file.source.name)
-        return self._matchers[key]
+    def _empty_positions(self, file: OpenFile, key: SchemaKey) -> tuple[int, ...]:
+        """Return the columns of a file that was not merged here that have no values, and a type that does not fit."""
+        if key in self._kinds:
+            return ()  # the merge has replaced them
+        if key not in self._misfits:
+            columns = dict(zip(self._labels(self.fields), self.fields, strict=True))
+            self._misfits[key] = misfits(fields_of(file), columns.get, self._labels)
+        return tuple(at for at in self._misfits[key] if has_no_values(file, at))
+
+    def _matcher(self, file: OpenFile, key: SchemaKey, empty: tuple[int, ...]) -> ColumnMapper:
+        if (key, empty) not in self._matchers:
+            fields = list((self._kinds.get(key) or SchemaGroup(file, key)).fields)
+            for at in empty:
+                fields[at] = without_values(fields[at])
+            self._matchers[key, empty] = ColumnMapper(self.fields, file.schema, fields, self._labels, file.source.name)
+        return self._matchers[key, empty]
 
 
 def _merge_groups(
@@ -155,8 +169,11 @@ def _merge_groups(
     """Merge the columns of schema groups and build their schema file; cached by the footer bytes that matter."""
 
     def merge() -> tuple[list[SchemaField], OpenFile]:
-        fields = merge_columns([(kind.name, kind.fields) for kind in kinds], labels)
-        fields = _without_other_geometries(fields, kinds)
+        fields = _merge_fields(kinds, labels)
+        conflicts = {key for key, field in zip(labels(fields), fields, strict=True) if field.conflict is not None}
+        if conflicts:
+            empty_conflicting_columns(kinds, conflicts, labels)
+            fields = _merge_fields(kinds, labels)
         return fields, _build_schema_file(fields, kinds, count, labels)
 
     contents = tuple([kind.content for kind in kinds])
@@ -165,10 +182,25 @@ def _merge_groups(
     key = contents, count == 1, labels
     known: tuple[list[SchemaField], OpenFile] | None = _kept.get(key)
     if known is None:
+        before = [kind.fields for kind in kinds]
         known = merge()
-        if not find_conflicts(known[0]):  # a conflict names files, and other datasets have other names
+        # A conflict names files, and a column without values may have some in other datasets.
+        if not find_conflicts(known[0]) and before == [kind.fields for kind in kinds]:
             _kept.get_or_make(key, lambda: known)
     return known
+
+
+def _merge_fields(kinds: Sequence[SchemaGroup], labels: FieldKeyFunction) -> list[SchemaField]:
+    fields = merge_columns([(kind.name, kind.fields) for kind in kinds], labels)
+    return _without_other_geometries(fields, kinds)
+
+
+def check_one_table(files: Sequence[OpenFile]) -> None:
+    """Raise SchemaError, which names both files, if files, which may have no rows yet, cannot form one table."""
+    labels = field_key_function("name")
+    fields = _merge_fields(group_by_schema(files, [schema_key(file) for file in files]), labels)
+    for conflict in find_conflicts(fields).values():
+        raise conflict.to_error()
 
 
 def _without_other_geometries(fields: list[SchemaField], kinds: Sequence[SchemaGroup]) -> list[SchemaField]:
@@ -196,6 +228,7 @@ def _apply_user_schema(
     wanted = parse_user_schema(schema)
     if isinstance(schema, Schema):
         wanted = adopt_arrow_types(wanted, [kind.fields for kind in kinds], labels)
+    empty_misfits(kinds, wanted, labels)
     for kind in kinds:
         wanted = conform_columns(wanted, kind.name, kind.fields, labels)
     return DatasetSchema(_build_schema_file(wanted, kinds, count, labels, is_given=True), (), labels, wanted, kinds)

@@ -100,6 +100,7 @@ class SchemaGroup:
 
     def __init__(self, file: OpenFile, key: SchemaKey) -> None:
         self.file = file
+        self.files = [file]
         self.key = key
         self.name = file.source.name
         self.keys = file.footer.key_value_metadata
@@ -122,7 +123,9 @@ def group_by_schema(files: Sequence[OpenFile], keys: Sequence[SchemaKey]) -> lis
     """Group files by schema key, in order of first appearance."""
     found: dict[SchemaKey, SchemaGroup] = {}
     for file, key in zip(files, keys, strict=True):
-        if key not in found:
+        if key in found:
+            found[key].files.append(file)
+        else:
             found[key] = SchemaGroup(file, key)
     return list(found.values())
 

@@ -22,7 +22,8 @@ from .conflicts import conflicting_field
 from .fields import SchemaField, describe_field, fields_of, fields_of_schema, opaque_logical_type
 
 
-def _leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
+def leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
+    """Whether the values of a file's leaf can be cast to a schema's leaf, all of them or those that are exact."""
     asked, have = _values(wanted), _values(known)
     if known.storage is not None and known.storage.physical == INT96 and asked.timezone:
         have = replace(have, timezone="UTC")  # INT96 has no time zone of its own; the schema's counts
@@ -31,7 +32,7 @@ def _leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
 
 
 _KINDS: dict[str, Callable[[SchemaField, SchemaField], bool]] = {
-    "leaf": _leaf_fits,
+    "leaf": leaf_fits,
     "struct": lambda wanted, known: wanted.is_variant == known.is_variant,
     "list": lambda wanted, known: True,
     "map": lambda wanted, known: True,

@@ -15,7 +15,7 @@ from numparq.dataset.listing.files import DirectoryListing, FileEntry
 from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
 from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.dataset.partitions.text import CANONICAL_TEXT_RULES, canonical_text
-from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.dataset.schema_merge.dataset_schema import check_one_table
 from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 from numparq.format.open_file import OpenFile
 from numparq.io.source import Source
@@ -223,7 +223,7 @@ def _check_one_table(files: Sequence[OpenFile], same_name: Callable[[str], str],
     """Raise SchemaError, its message prefixed by ``what``, if files cannot form one table."""
     first, *others = files
     try:
-        DatasetSchema.from_files(files).check_columns()
+        check_one_table(files)
         for other in others:
             _check_names(first.schema.columns, other.schema.columns, same_name)
     except SchemaError as error:

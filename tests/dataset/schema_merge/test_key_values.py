@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema, check_one_table
 from numparq.format.arrow_type import ArrowType
 from numparq.format.logical_type import LogicalType
 from numparq.format.open_file import OpenFile
@@ -83,7 +83,7 @@ def test_decimals_of_excessive_precision_do_not_merge() -> None:
 
     assert "DECIMAL(800, 300)" in first_column_line(DatasetSchema.from_files([decimals(500, 0), decimals(600, 300)]))
     with pytest.raises(numparq.SchemaError):
-        DatasetSchema.from_files([decimals(2**31 - 1, 0), decimals(2**31 - 1, 2**31 - 1)]).check_columns()
+        check_one_table([decimals(2**31 - 1, 0), decimals(2**31 - 1, 2**31 - 1)])
 
 
 def test_malformed_pandas_metadata_is_ignored() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import numparq
-from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.dataset.schema_merge.dataset_schema import DatasetSchema, check_one_table
 from numparq.format.logical_type import LogicalType
 from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import BYTE_ARRAY, INT32, INT64, INT96
@@ -183,6 +183,6 @@ def test_geometry_and_interval_do_not_merge_with_plain_bytes(logical: str) -> No
         open_nodes(SchemaNode("a", OPTIONAL, *kind)),
     ]
     with pytest.raises(numparq.SchemaError, match=logical):
-        DatasetSchema.from_files(files).check_columns()
+        check_one_table(files)
     user_schema = DatasetSchema.from_files(files, schema=files[1].schema)
     assert all(match_columns(user_schema, file)[0].is_same for file in files)
