@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import numparq
 from numparq.cli import main
+from numparq.format.thrift.idl import idl_text
 
 PACKAGE = Path(numparq.__file__).resolve().parent
-PYPROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())
+REPOSITORY = Path(__file__).resolve().parents[2]
+PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 # Extras of users, each with what it adds; the others are for development.
 EXTRAS = ("arrow", "fsspec", "geo", "encryption", "spark")
@@ -75,3 +81,37 @@ def test_command_prints_its_version(capsys):
         main(["--version"])
     assert end.value.code == 0
     assert capsys.readouterr().out == f"numparq {numparq.__version__}\n"
+
+
+IDL, PACKAGED_IDL = "thrift/parquet.thrift", "numparq/format/thrift/parquet.thrift"
+
+
+def test_format_definition_is_in_one_place_and_builds_package_it():
+    """The definition itself lies in thrift/; as a link, it became a text file with a path in it."""
+    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"][IDL] == PACKAGED_IDL
+    definition = REPOSITORY / IDL
+    assert not definition.is_symlink()
+    assert "struct FileMetaData {" in definition.read_text()
+    assert idl_text() == definition.read_text()
+    assert not (REPOSITORY / PACKAGED_IDL).exists(), "a second copy, which would be read in place of the first"
+
+
+def test_installed_package_reads_its_own_copy(tmp_path):
+    """An installed package has no folder thrift/ around it."""
+    shutil.copytree(PACKAGE, tmp_path / "numparq", ignore=shutil.ignore_patterns("__pycache__"))
+    code = "from numparq.format.thrift import idl; print(idl.__file__, len(idl.idl_text()))"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert "FileNotFoundError" in alone.stderr
+    shutil.copy(REPOSITORY / IDL, tmp_path / PACKAGED_IDL)
+    built = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert built.stdout.split() == [str(tmp_path / "numparq/format/thrift/idl.py"), str(len(idl_text()))]
+
+
+@pytest.mark.slow
+def test_wheel_contains_the_format_definition(tmp_path):
+    wheel_builder = pytest.importorskip("hatchling.builders.wheel", reason="hatchling, which builds, is not installed")
+    (path,) = wheel_builder.WheelBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(path) as wheel:
+        assert wheel.read(PACKAGED_IDL) == (REPOSITORY / IDL).read_bytes()

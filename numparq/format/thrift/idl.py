@@ -8,11 +8,13 @@ import json
 from enum import IntEnum
 from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from numparq.util import disk_cache
 
+_IDL = "parquet.thrift"  # in the folder thrift/ of the repository; builds bring it into this package
 _FORM = b"numparq idl 1\n"  # cache version: change it when `_describe` changes
 _SCALARS = {2: "bool", 3: "i8", 4: "double", 6: "i16", 8: "i32", 10: "i64", 11: "string", 18: "binary"}
 _STRUCT, _LIST = 12, 15
@@ -58,8 +60,10 @@ class Idl(NamedTuple):
 
 
 def idl_text() -> str:
-    """Return the text of the IDL, from a folder or a zip file."""
-    return resources.files(__package__).joinpath("parquet.thrift").read_text(encoding="utf-8")
+    """Return the text of the IDL: of the installed package, which may be a zip file, or of a source checkout."""
+    packaged = resources.files(__package__).joinpath(_IDL)
+    definition = packaged if packaged.is_file() else Path(__file__).parents[3] / "thrift" / _IDL
+    return definition.read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
