@@ -56,17 +56,17 @@ def complement(ranges: KeyRanges, low: Any, high: Any) -> KeyRanges:
 
 def intersection(first: KeyRanges, second: KeyRanges) -> KeyRanges:
     """Return the keys that are in both sets."""
-    found = []
+    common = []
     a = b = 0
     while a < len(first) and b < len(second):
         low, high = max(first[a][0], second[b][0]), min(first[a][1], second[b][1])
         if low < high:
-            found.append((low, high))
+            common.append((low, high))
         if first[a][1] < second[b][1]:
             a += 1
         else:
             b += 1
-    return tuple(found)
+    return tuple(common)
 
 
 def overlaps(ranges: KeyRanges, low: Any, high: Any) -> bool:
@@ -77,8 +77,8 @@ def overlaps(ranges: KeyRanges, low: Any, high: Any) -> bool:
 
 def covers(ranges: KeyRanges, low: Any, high: Any) -> bool:
     """Whether all keys from `low` to `high` (exclusive) are in the set."""
-    place = bisect_right(ranges, low, key=itemgetter(0)) - 1
-    return place >= 0 and high <= ranges[place][1]
+    position = bisect_right(ranges, low, key=itemgetter(0)) - 1
+    return position >= 0 and high <= ranges[position][1]
 
 
 def prefix_end(prefix: bytes) -> object:

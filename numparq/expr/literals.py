@@ -153,18 +153,18 @@ def locate_literal(value: Any, domain: KeyDomain) -> LiteralPosition | None:
     reader = _READERS.get(domain.type.kind)
     if reader is None:
         raise LiteralError(f"columns of type {domain.type.kind} cannot be compared")
-    found = reader(value, domain.type)
-    if isinstance(found, bytes):
-        return LiteralPosition(found, found + b"\0")
-    if found != found:
+    meaning = reader(value, domain.type)
+    if isinstance(meaning, bytes):
+        return LiteralPosition(meaning, meaning + b"\0")
+    if meaning != meaning:
         return None
     if domain.kind == "float":
-        return _among_floats(_weak(value, found, domain.width), domain)
-    if isinstance(found, float):  # infinite
-        end = domain.high if found > 0 else domain.low
+        return _among_floats(_weak(value, meaning, domain.width), domain)
+    if isinstance(meaning, float):  # infinite
+        end = domain.high if meaning > 0 else domain.low
         return LiteralPosition(end, end)
     low, high = domain.low, domain.high
-    return LiteralPosition(min(max(math.ceil(found), low), high), min(max(math.floor(found) + 1, low), high))
+    return LiteralPosition(min(max(math.ceil(meaning), low), high), min(max(math.floor(meaning) + 1, low), high))
 
 
 # --- floats -----------------------------------------------------------------------------------------------------------

@@ -54,8 +54,8 @@ def _edge(wide: KeyDomain, narrow: KeyDomain) -> Callable[[Any], Any]:
 
 
 def _cut_at(value: Any, narrow: KeyDomain) -> Any:
-    found = locate_literal(value, narrow)
-    return narrow.high if found is None else found.left
+    position = locate_literal(value, narrow)
+    return narrow.high if position is None else position.left
 
 
 def _other(wide: KeyDomain, narrow: KeyDomain) -> LiteralError:
@@ -67,8 +67,8 @@ def stored_ranges(ranges: KeyRanges, leaf: Leaf, domain: KeyDomain) -> KeyRanges
     rebase = leaf.rebase
     if rebase is None or rebase.is_refused:
         return ranges
-    found = union(*(_stored_range(low, high, rebase, domain) for low, high in ranges))
-    return intersection(found, domain.all_keys)
+    stored = union(*(_stored_range(low, high, rebase, domain) for low, high in ranges))
+    return intersection(stored, domain.all_keys)
 
 
 def _stored_range(low: float, high: float, rebase: Rebase, domain: KeyDomain) -> Iterator[tuple[Any, Any]]:

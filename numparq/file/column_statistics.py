@@ -132,8 +132,8 @@ def _is_sound(bound: bytes | None, leaf: Leaf) -> TypeGuard[bytes]:
 def _typed_values(file: OpenFile, leaf: Leaf, bounds: Sequence[bytes | None]) -> list[Any]:
     """Return PLAIN values as a read returns them; None for missing ones, NaN, and text that is not UTF-8."""
     sound = [bound for bound in bounds if _is_sound(bound, leaf)]
-    found = iter(_from_plain(file, leaf, sound))
-    return [next(found) if _is_sound(bound, leaf) else None for bound in bounds]
+    typed = iter(_from_plain(file, leaf, sound))
+    return [next(typed) if _is_sound(bound, leaf) else None for bound in bounds]
 
 
 def _from_plain(file: OpenFile, leaf: Leaf, values: list[bytes]) -> list[Any]:
@@ -152,8 +152,8 @@ def _from_plain(file: OpenFile, leaf: Leaf, values: list[bytes]) -> list[Any]:
         column = DecodedColumn(plain.astype(target.dtype, copy=False))
     else:
         return [None] * len(values)
-    made = _items(pd.Series(to_array(target, column, len(values)), copy=False))
-    return [None if value is pd.NaT or value != value else value for value in made]
+    items = _items(pd.Series(to_array(target, column, len(values)), copy=False))
+    return [None if value is pd.NaT or value != value else value for value in items]
 
 
 def _items(values: pd.Series) -> list[Any]:

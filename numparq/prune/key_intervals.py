@@ -248,6 +248,6 @@ def key_intervals(statistics: PruningStatistics, leaf: Leaf, domain: KeyDomain) 
         if known_leaf is leaf and known_domain is domain:
             known: KeyIntervals = intervals
             return known
-    made = KeyIntervals(statistics, leaf, domain)
-    statistics.last_intervals[:] = [(leaf, domain, made)]
-    return made
+    latest = KeyIntervals(statistics, leaf, domain)
+    statistics.last_intervals[:] = [(leaf, domain, latest)]
+    return latest

@@ -25,15 +25,15 @@ class LeafArray:
     Parameters
     ----------
     type : NestedType
-        What it is an array of.
+        Node of the leaf.
     length : int
-        Its places.
+        Number of slots, nulls included.
     validity : uint8, or None
-        1 where there is a value; None where there is one everywhere.
+        1 for a value, 0 for a null; None without nulls.
     values : numpy.ndarray or list of BinaryArray or DictionaryArray
-        The values that are there.
+        Dense values, without nulls.
     num_values : int
-        How many these are.
+        Number of dense values.
     """
 
     type: NestedType
@@ -45,14 +45,14 @@ class LeafArray:
 
 @dataclass(slots=True)
 class StructArray:
-    """Structs; each of the children has a place for each of theirs, null where the struct is.
+    """Structs; each child has a slot for each struct, and is null where the struct is null.
 
     Parameters
     ----------
     type, length, validity
-        As of `LeafArray`.
+        As in `LeafArray`.
     children : list of NestedArray
-        The fields.
+        Fields.
     """
 
     type: NestedType
@@ -63,16 +63,16 @@ class StructArray:
 
 @dataclass(slots=True)
 class ListArray:
-    """Lists, or maps.
+    """Lists or maps.
 
     Parameters
     ----------
     type, length, validity
-        As of `LeafArray`.
+        As in `LeafArray`.
     offsets : int64
-        List `i` has the elements from ``offsets[i]`` to ``offsets[i + 1]``; a null list has none.
+        Elements of list `i` lie from ``offsets[i]`` to ``offsets[i + 1]`` (exclusive); a null list has none.
     children : list of NestedArray
-        The elements; of a map the keys and the values.
+        Elements of lists; keys and values of maps.
     """
 
     type: NestedType
@@ -91,14 +91,14 @@ def assemble(shape: NestedType, leaves: Mapping[int, NestedLeaf]) -> NestedArray
     Parameters
     ----------
     shape : NestedType
-        The column, or what is wanted of it.
+        Node of the column, with the projected leaves only.
     leaves : mapping of int to NestedLeaf
-        The levels and values of its leaves, by their ordinals.
+        Levels and values by leaf ordinal.
 
     Raises
     ------
     InvalidFileError
-        When the leaves of a group do not agree with each other.
+        If the leaves of a group differ in the nulls or lengths of the group.
     """
     if shape.leaf is not None:
         piece = leaves[shape.leaf.index]
@@ -109,14 +109,15 @@ def assemble(shape: NestedType, leaves: Mapping[int, NestedLeaf]) -> NestedArray
     if shape.kind == "struct":
         length, validity = _validity(shape, below[0])
         for piece in below[1:]:
-            others, there = _validity(shape, piece)
-            if others != length or not _equal(validity, there):
+            other_length, other_validity = _validity(shape, piece)
+            if other_length != length or not _equal(validity, other_validity):
                 raise InvalidFileError(_DISAGREE)
         return StructArray(shape, length, validity, [assemble(child, leaves) for child in shape.children])
     length, validity, offsets = _lists(shape, below[0])
     for piece in below[1:]:
-        others, there, ends = _lists(shape, piece)
-        if others != length or not _equal(validity, there) or not np.array_equal(offsets, ends):
+        other_length, other_validity, other_offsets = _lists(shape, piece)
+        is_same = other_length == length and np.array_equal(offsets, other_offsets)
+        if not is_same or not _equal(validity, other_validity):
             raise InvalidFileError(_DISAGREE)
     return ListArray(shape, length, validity, offsets, [assemble(child, leaves) for child in shape.children])
 

@@ -63,7 +63,7 @@ class NestedLeaf:
     row_group : int
         Ordinal of their row group; -1 after concatenation.
     file : str or None
-        Name of their file, if there are several.
+        Name of their file, if is_value are several.
     """
 
     definition: np.ndarray | None
@@ -172,15 +172,15 @@ def _slice_values(values: Any, begin: int, end: int) -> Any:
     """Return values `begin` to `end` (exclusive) of a chunk's decoded values."""
     if isinstance(values, np.ndarray):
         return values[begin:end].copy()
-    found: list[Any] = []
+    results: list[Any] = []
     for piece in values:
         first, last = max(begin, 0), min(end, len(piece))
         if first < last and isinstance(piece, DictionaryArray):
-            found.append(DictionaryArray(piece.codes[first:last].copy(), piece.dictionary))
+            results.append(DictionaryArray(piece.codes[first:last].copy(), piece.dictionary))
         elif first < last:
-            found.append(BinaryArray(piece.offsets[first : last + 1], piece.data))
+            results.append(BinaryArray(piece.offsets[first : last + 1], piece.data))
         begin, end = begin - len(piece), end - len(piece)
-    return found
+    return results
 
 
 def concat_leaves(pieces: Sequence[NestedLeaf], leaf: Leaf, target: OutputType) -> NestedLeaf:
@@ -214,8 +214,8 @@ def take_leaf_rows(piece: NestedLeaf, leaf: Leaf, rows: np.ndarray) -> NestedLea
         entries = starts[rows]
     values = entries
     if piece.definition is not None:
-        there = piece.definition[: piece.num_entries] == leaf.max_definition_level
-        values = np.concatenate([[0], np.cumsum(there)])[entries]
+        is_value = piece.definition[: piece.num_entries] == leaf.max_definition_level
+        values = np.concatenate([[0], np.cumsum(is_value)])[entries]
     count = int((entries[:, 1] - entries[:, 0]).sum())
     taking = ValueRanges.from_ranges(entries)
     definition = None if piece.definition is None else take_array(piece.definition, taking)
@@ -227,14 +227,14 @@ def _take_values(values: Any, ranges: np.ndarray) -> Any:
     """Take ranges of the values of a leaf, held in one array or several."""
     if isinstance(values, np.ndarray):
         return take_array(values, ValueRanges.from_ranges(ranges))
-    found: list[Any] = []
+    results: list[Any] = []
     first = 0
     for piece in values:
         within = np.clip(ranges, first, first + len(piece)) - first
         taking = ValueRanges.from_ranges(within[within[:, 0] < within[:, 1]])
         if isinstance(piece, DictionaryArray):
-            found.append(DictionaryArray(take_array(piece.codes, taking), piece.dictionary))
+            results.append(DictionaryArray(take_array(piece.codes, taking), piece.dictionary))
         else:
-            found.append(take_binary(piece, taking))
+            results.append(take_binary(piece, taking))
         first += len(piece)
-    return [piece for piece in found if len(piece)]
+    return [piece for piece in results if len(piece)]

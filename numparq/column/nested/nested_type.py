@@ -11,7 +11,7 @@ from numparq.format.key_values.arrow import ArrowHint
 from numparq.format.logical_type import LogicalType
 from numparq.format.schema import OPTIONAL, REPEATED, Leaf, Schema, SchemaElement
 
-# Deeper columns are refused: what is made of them are objects within objects, and each level costs Python's stack.
+# Deeper columns are refused: their values are objects within objects, and each level costs Python's stack.
 MAX_DEPTH = 100
 
 
@@ -24,25 +24,25 @@ class NestedType:
     kind : str
         ``leaf``, ``struct``, ``list`` (one child: its element) or ``map`` (two: key and value).
     name : str
-        Its name as a field of a struct.
+        Field name.
     nullable : bool
-        Whether it may be null where there is a place for it.
+        Whether its slots may be null.
     repetition_level : int
-        How many lists it lies in.
+        Number of lists around it.
     repeated_ancestor_level : int
-        The definition level from which on there is a place for it: the innermost of those lists has an element.
+        Least definition level with a slot for it: the innermost of those lists has an element.
     definition_level : int
-        The definition level from which on it is there.
+        Least definition level at which it is not null.
     children : tuple of NestedType
-        What is in it.
+        Fields, elements, or keys and values.
     element_level : int
-        Of lists and maps: the definition level from which on it has an element.
+        Least definition level with an element, for lists and maps.
     leaf : Leaf or None
-        Of leaves.
+        Leaf column, for leaves.
     path : tuple of str
-        The names in the schema from the top down; of the element of a list, those of the groups in between, too.
+        Names in the schema from the top down, with the groups between a list and its element.
     logical : LogicalType or None
-        Of whole structs: what they are besides.
+        Annotation of a struct.
     """
 
     kind: str
@@ -63,18 +63,18 @@ class _LevelPosition:
     """Position of a node in a column: its depth, the levels of its slots and of itself, its parents, its path."""
 
     depth: int
-    place_level: int
+    slot_level: int
     level: int
     nodes: int
     path: tuple[str, ...]
 
     def inside(self, element: SchemaElement) -> _LevelPosition:
-        """Go into a field that is not repeated."""
+        """Return the position of a field that is not repeated."""
         level = self.level + (element.repetition == OPTIONAL)
         return replace(self, level=level, nodes=self.nodes + 1, path=(*self.path, element.name))
 
     def repeated(self, element: SchemaElement) -> _LevelPosition:
-        """Go into what is repeated."""
+        """Return the position of a repeated field."""
         return _LevelPosition(self.depth + 1, self.level + 1, self.level + 1, self.nodes, (*self.path, element.name))
 
 
@@ -84,16 +84,16 @@ def resolve_nested_type(schema: Schema, position: int) -> NestedType:
     Parameters
     ----------
     schema : Schema
-        The file's.
+        Schema of the file.
     position : int
-        Which top-level column.
+        Position of the top-level column.
 
     Raises
     ------
     UnsupportedError
-        When it is nested too deeply, or there is not one leaf in it; groups without fields are left out.
+        If it is nested too deeply or has no leaf. Groups without fields are dropped.
     InvalidFileError
-        When the schema breaks the specification.
+        If the schema breaks the specification.
     """
     whole = _field(schema, schema.column_element(position), _LevelPosition(0, 0, 0, 0, ()))
     shape = project_leaves(whole, schema.column_leaves(position)) if schema.has_empty_groups else whole
@@ -111,41 +111,56 @@ def _field(schema: Schema, number: int, above: _LevelPosition) -> NestedType:
         raise UnsupportedError(f"the column is nested more than {MAX_DEPTH} deep", column=element.name)
     if element.repetition != REPEATED:
         return _value(schema, element, above.inside(element), element.repetition == OPTIONAL)
-    place = above.repeated(element)
-    value = _value(schema, element, replace(place, nodes=place.nodes + 2), False)
-    return _list(element.name, False, replace(above, path=place.path), value)
+    position = above.repeated(element)
+    value = _value(schema, element, replace(position, nodes=position.nodes + 2), False)
+    return _list(element.name, False, replace(above, path=position.path), value)
 
 
-def _value(schema: Schema, element: SchemaElement, place: _LevelPosition, nullable: bool) -> NestedType:
+def _value(schema: Schema, element: SchemaElement, position: _LevelPosition, nullable: bool) -> NestedType:
     """Return the type of a field itself, repeated or not."""
     if element.leaf is not None:
         leaf = schema.leaf(element.leaf)
         return NestedType(
-            "leaf", element.name, nullable, place.depth, place.place_level, place.level, leaf=leaf, path=place.path
+            "leaf",
+            element.name,
+            nullable,
+            position.depth,
+            position.slot_level,
+            position.level,
+            leaf=leaf,
+            path=position.path,
         )
     rule = _COLLECTIONS.get(element.logical.kind) if element.logical is not None else None
-    found = rule(schema, element, place, nullable) if rule else None
-    if found is not None:
-        return found
-    children = tuple(_field(schema, child, place) for child in element.children)
+    collection = rule(schema, element, position, nullable) if rule else None
+    if collection is not None:
+        return collection
+    children = tuple(_field(schema, child, position) for child in element.children)
     return NestedType(
         "struct",
         element.name,
         nullable,
-        place.depth,
-        place.place_level,
-        place.level,
+        position.depth,
+        position.slot_level,
+        position.level,
         children,
-        path=place.path,
+        path=position.path,
         logical=element.logical,
     )
 
 
-def _list(name: str, nullable: bool, place: _LevelPosition, *children: NestedType) -> NestedType:
+def _list(name: str, nullable: bool, position: _LevelPosition, *children: NestedType) -> NestedType:
     kind = "list" if len(children) == 1 else "map"
-    element_level = place.level + 1
+    element_level = position.level + 1
     return NestedType(
-        kind, name, nullable, place.depth, place.place_level, place.level, children, element_level, path=place.path
+        kind,
+        name,
+        nullable,
+        position.depth,
+        position.slot_level,
+        position.level,
+        children,
+        element_level,
+        path=position.path,
     )
 
 
@@ -157,15 +172,17 @@ def _repeated_child(schema: Schema, element: SchemaElement) -> SchemaElement | N
     return child if child.repetition == REPEATED else None
 
 
-def _annotated_list(schema: Schema, element: SchemaElement, place: _LevelPosition, nullable: bool) -> NestedType | None:
+def _annotated_list(
+    schema: Schema, element: SchemaElement, position: _LevelPosition, nullable: bool
+) -> NestedType | None:
     repeated = _repeated_child(schema, element)
     if repeated is None:
         return None
-    inner = place.repeated(repeated)
+    inner = position.repeated(repeated)
     if _is_element(schema, element, repeated):
         inner = replace(inner, nodes=inner.nodes + 1)
-        return _list(element.name, nullable, place, _value(schema, repeated, inner, False))
-    return _list(element.name, nullable, place, _field(schema, repeated.children[0], inner))
+        return _list(element.name, nullable, position, _value(schema, repeated, inner, False))
+    return _list(element.name, nullable, position, _field(schema, repeated.children[0], inner))
 
 
 def _is_element(schema: Schema, element: SchemaElement, repeated: SchemaElement) -> bool:
@@ -175,12 +192,14 @@ def _is_element(schema: Schema, element: SchemaElement, repeated: SchemaElement)
     return schema.schema_element(repeated.children[0]).repetition == REPEATED
 
 
-def _annotated_map(schema: Schema, element: SchemaElement, place: _LevelPosition, nullable: bool) -> NestedType | None:
+def _annotated_map(
+    schema: Schema, element: SchemaElement, position: _LevelPosition, nullable: bool
+) -> NestedType | None:
     repeated = _repeated_child(schema, element)
     if repeated is None or len(repeated.children) not in (1, 2):
         return None
-    children = [_field(schema, child, place.repeated(repeated)) for child in repeated.children]
-    return _list(element.name, nullable, place, *children)
+    children = [_field(schema, child, position.repeated(repeated)) for child in repeated.children]
+    return _list(element.name, nullable, position, *children)
 
 
 _COLLECTIONS: dict[str, Callable[[Schema, SchemaElement, _LevelPosition, bool], NestedType | None]] = {
@@ -204,7 +223,7 @@ def iter_leaves(shape: NestedType) -> Iterator[Leaf]:
 
 
 def project_leaves(shape: NestedType, leaves: Collection[int]) -> NestedType | None:
-    """Leave out what has none of some leaves (by their ordinals); a map without keys or values becomes a list."""
+    """Drop the nodes without any of some leaves, given by ordinal; a map without keys or values becomes a list."""
     if shape.leaf is not None:
         return shape if shape.leaf.index in leaves else None
     children = tuple(
@@ -216,7 +235,7 @@ def project_leaves(shape: NestedType, leaves: Collection[int]) -> NestedType | N
     return replace(shape, kind=kind, children=children, logical=shape.logical if children == shape.children else None)
 
 
-# The kinds of Arrow's types that a node of each kind can have been.
+# Kinds of Arrow types that are stored as a node of each kind.
 _ORIGINS = {
     "struct": ("struct",),
     "list": ("list", "large_list", "fixed_size_list", "list_view", "large_list_view", "map"),
@@ -230,9 +249,9 @@ def leaf_arrow_types(shape: NestedType, hint: ArrowHint | None) -> dict[int, Arr
     Parameters
     ----------
     shape : NestedType
-        A whole top-level column.
+        Top-level column with all its leaves.
     hint : ArrowHint or None
-        What ``ARROW:schema`` says of it.
+        Its type in ``ARROW:schema``.
 
     Returns
     -------
@@ -244,10 +263,10 @@ def leaf_arrow_types(shape: NestedType, hint: ArrowHint | None) -> dict[int, Arr
         return {}
     if shape.leaf is not None:
         return {shape.leaf.index: arrow_type}
-    found: dict[int, ArrowType] = {}
+    types: dict[int, ArrowType] = {}
     for child, inner in zip(shape.children, child_hints(shape, hint), strict=True):
-        found.update(leaf_arrow_types(child, inner))
-    return found
+        types.update(leaf_arrow_types(child, inner))
+    return types
 
 
 def child_hints(shape: NestedType, hint: ArrowHint | None) -> list[ArrowHint] | list[None]:
@@ -262,13 +281,13 @@ def child_hints(shape: NestedType, hint: ArrowHint | None) -> list[ArrowHint] | 
     return (entries[0].children(2) if entries else None) or unknown
 
 
-def find_hint(shape: NestedType, hint: ArrowHint | None, wanted: NestedType) -> ArrowHint | None:
+def find_hint(shape: NestedType, hint: ArrowHint | None, node: NestedType) -> ArrowHint | None:
     """Return the ``ARROW:schema`` hint of a node within a tree; None where it does not fit, or has more children."""
-    if hint is None or shape == wanted:
+    if hint is None or shape == node:
         return hint
-    first = next(iter_leaves(wanted))
+    first = next(iter_leaves(node))
     for child, inner in zip(shape.children, child_hints(shape, hint), strict=True):
-        is_above = child.repetition_level <= wanted.repetition_level and child.path == wanted.path[: len(child.path)]
+        is_above = child.repetition_level <= node.repetition_level and child.path == node.path[: len(child.path)]
         if is_above and first in iter_leaves(child):  # paths do not tell two fields of one name
-            return find_hint(child, inner, wanted)
+            return find_hint(child, inner, node)
     return None

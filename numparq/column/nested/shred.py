@@ -109,36 +109,36 @@ def shred(node: SchemaNode, array: UnshreddedArray, stored: ToPhysical | None = 
     """
     index = np.arange(array.length, dtype=np.int64)
     definition = np.zeros(array.length, np.uint8)
-    found: list[LeafValues] = []
+    shredded: list[LeafValues] = []
     _shred_node(
         node,
         array,
         LevelEntries(index, definition, np.zeros(array.length, np.uint8), stored=stored),
         (node.name,),
-        found,
+        shredded,
     )
-    return found
+    return shredded
 
 
 def _shred_node(
-    node: SchemaNode, array: UnshreddedArray, above: LevelEntries, path: tuple[str, ...], found: list[LeafValues]
+    node: SchemaNode, array: UnshreddedArray, above: LevelEntries, path: tuple[str, ...], shredded: list[LeafValues]
 ) -> None:
-    """Append the leaves of a node to `found`."""
+    """Append the leaves of a node to `shredded`."""
     optional = int(node.repetition == OPTIONAL)
     if above.level + (node.repetition != REQUIRED) + is_list_or_map(node) > MAX_LEVEL:
         raise SchemaError(f"the schema has more than {MAX_LEVEL} levels", column=".".join(path))
     if node.repetition == REPEATED:
-        _shred_list(node, node, array, above, path, found)
+        _shred_list(node, node, array, above, path, shredded)
     elif is_list_or_map(node):
         repeated = node.children[0]
-        _shred_list(node, repeated, array, above, (*path, repeated.name), found)
+        _shred_list(node, repeated, array, above, (*path, repeated.name), shredded)
     elif node.physical is not None:
         assert isinstance(array, UnshreddedLeaf)
-        found.append(_shred_leaf(node, array, above, optional, path))
+        shredded.append(_shred_leaf(node, array, above, optional, path))
     else:
         assert isinstance(array, UnshreddedStruct)
         within = _enter_group(array, above, optional, path)
-        _shred_children(node, array.children, within, path, found)
+        _shred_children(node, array.children, within, path, shredded)
 
 
 def _shred_children(
@@ -146,7 +146,7 @@ def _shred_children(
     arrays: tuple[UnshreddedArray, ...],
     within: LevelEntries,
     path: tuple[str, ...],
-    found: list[LeafValues],
+    shredded: list[LeafValues],
 ) -> None:
     if not node.children:
         raise SchemaError(
@@ -155,7 +155,7 @@ def _shred_children(
     last = len(arrays) - 1
     for number, (child, array) in enumerate(zip(node.children, arrays, strict=True)):
         above = within if number == last else replace(within, is_owned=False)
-        _shred_node(child, array, above, (*path, child.name), found)
+        _shred_node(child, array, above, (*path, child.name), shredded)
 
 
 def _shred_list(
@@ -164,15 +164,15 @@ def _shred_list(
     array: UnshreddedArray,
     above: LevelEntries,
     path: tuple[str, ...],
-    found: list[LeafValues],
+    shredded: list[LeafValues],
 ) -> None:
     """Append the leaves below a repeated node; `node` is the LIST or MAP group around it, or the same node."""
     assert isinstance(array, UnshreddedList)
     within = _enter_list(array, above, int(node.repetition == OPTIONAL), path)
     if is_list_element(node, repeated):
-        _shred_node(replace(repeated, repetition=REQUIRED), array.children[0], within, path, found)
+        _shred_node(replace(repeated, repetition=REQUIRED), array.children[0], within, path, shredded)
     else:
-        _shred_children(repeated, array.children, within, path, found)
+        _shred_children(repeated, array.children, within, path, shredded)
 
 
 def _enter_group(array: UnshreddedStruct, above: LevelEntries, optional: int, path: tuple[str, ...]) -> LevelEntries:
