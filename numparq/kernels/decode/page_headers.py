@@ -14,7 +14,6 @@ from numparq.kernels.tables import (
     C_END,
     C_FIRST_PAGE,
     C_LAST_PAGE,
-    C_MAX_DEFINITION,
     C_NUM_VALUES,
     C_PLAIN_SIZE,
     C_QUIRKS,
@@ -117,10 +116,6 @@ def read_data_header_v2(record, slots, pages, page, chunks, chunk):
         return BAD_LENGTH
     if definition + repetition > pages[page + P_UNCOMPRESSED]:
         return BAD_LENGTH
-    num_rows = record[slots[_V2_NUM_ROWS]]
-    # Some writers (those in Go) leave num_rows at 0.
-    if chunks[chunk + C_MAX_DEFINITION] <= 1 and num_rows != num_values and num_rows != 0:
-        return BAD_COUNT
     pages[page + P_NUM_VALUES] = num_values
     pages[page + P_ENCODING] = record[slots[_V2_ENCODING]]
     pages[page + P_DEFINITION_BYTES] = definition

@@ -107,7 +107,7 @@ def deltas_to_plain(data, pos, end, most, size, room, out, out_pos, state):
     if pos < 0:
         return pos
     state[STATE_STOP] = pos
-    return count * size
+    return min(count, most) * size
 
 
 @helper
@@ -129,7 +129,7 @@ def may_have_prefixes(data, pos, end, count):
 
     One bit of the page header distinguishes that encoding from DELTA_LENGTH_BYTE_ARRAY.
     """
-    pos, _, _, suffixes, _ = read_header(data, pos, end, count)
+    pos, _, _, suffixes, _ = read_header(data, pos, end)
     return pos >= 0 and suffixes == count
 
 
@@ -139,6 +139,8 @@ def lengths_to_plain(data, pos, end, most, lengths, room, out, out_pos, state):
     pos, count = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 0)
     if pos < 0:
         return pos
+    if count > most:  # the strings begin behind all lengths
+        return BAD_COUNT
     total = total_length(lengths, 0, count, end - pos)
     if total < 0:
         return total
@@ -159,6 +161,8 @@ def prefixes_to_plain(data, pos, end, most, width, lengths, room, out, out_pos, 
     pos, count = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 0)
     if pos < 0:
         return pos
+    if count > most:
+        return BAD_COUNT
     pos, suffixes = read_deltas(data, pos, end, most, 4, 4 * most, lengths, 4 * count)
     if pos < 0:
         return pos

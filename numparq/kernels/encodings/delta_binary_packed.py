@@ -6,10 +6,11 @@ import numpy as np
 
 from numparq.kernels.memory import fill_bytes, load8, load64, store8, store32, store64
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_COUNT, BAD_DELTA, BAD_VARINT, TRUNCATED
+from numparq.kernels.status import BAD_DELTA, BAD_VARINT, TRUNCATED
 from numparq.kernels.words import bit_length
 
 _LARGEST_BLOCK = (1 << 31) - 1
+_MOST_VALUES = np.uint64(1 << 62)
 _ONE = np.uint64(1)
 _MOST_NARROW = 57  # most bits that lie within eight bytes at any bit offset
 
@@ -43,8 +44,8 @@ def unzigzag(number):
 
 
 @helper
-def read_header(data, pos, end, max_values):
-    """Read a delta header of at most `max_values` values.
+def read_header(data, pos, end):
+    """Read a delta header.
 
     Return the new position or a status, the values per block, per miniblock and in all, and the first value.
     """
@@ -68,9 +69,7 @@ def read_header(data, pos, end, max_values):
     each = np.int64(block) // np.int64(miniblocks)
     if each * np.int64(miniblocks) != np.int64(block) or each & 7 != 0:
         return BAD_DELTA, 0, 0, 0, nothing
-    if total > np.uint64(max_values):
-        return BAD_COUNT, 0, 0, 0, nothing
-    return pos, np.int64(block), each, np.int64(total), unzigzag(first)
+    return pos, np.int64(block), each, np.int64(min(total, _MOST_VALUES)), unzigzag(first)
 
 
 @helper
@@ -137,20 +136,21 @@ def read_block(data, pos, end, block, miniblock_size, count, value, size, out, o
 
 @helper
 def read_deltas(data, pos, end, max_values, size, room, out, out_pos):
-    """Decode at most `max_values` values to `size` (4 or 8) bytes each.
+    """Decode at most `max_values` values to `size` (4 or 8) bytes each; if they exceed `room` bytes, none is decoded.
 
-    Return the position after the last block or a status, and the count. If that exceeds `room` bytes, none is decoded.
+    Return the position after their last block or a status, and the count of the header, which may be higher.
     """
-    pos, block, each, total, value = read_header(data, pos, end, max_values)
-    if pos < 0 or total == 0 or total * size > room:
+    pos, block, each, total, value = read_header(data, pos, end)
+    count = min(total, max_values)
+    if pos < 0 or count == 0 or count * size > room:
         return pos, total
     if size == 8:
         store64(out, out_pos, value)
     else:
         store32(out, out_pos, np.int64(value))
     done = 1
-    while done < total:
-        here = min(block, total - done)
+    while done < count:
+        here = min(block, count - done)
         pos, value = read_block(data, pos, end, block, each, here, value, size, out, out_pos + done * size)
         if pos < 0:
             return pos, total

@@ -230,8 +230,8 @@ def test_miniblock_padding(engine):
         ((4, 8, 3), BAD_DELTA),
         ((1 << 31, 1, 3), BAD_DELTA),
         ((1 << 40, 4, 3), BAD_DELTA),
-        ((128, 4, 4), BAD_COUNT),
-        ((128, 4, (1 << 64) - 1), BAD_COUNT),
+        ((128, 4, 4), 0),  # more than the page has: the others are ignored
+        ((128, 4, (1 << 64) - 1), 0),
         ((128, 4, 2), TRUNCATED),
         ((128, 4, 0), TRUNCATED),
         (((1 << 31) - 128, 1 << 19, 3), BAD_DELTA),
@@ -242,7 +242,8 @@ def test_miniblock_padding(engine):
 )
 def test_invalid_delta_headers(engine, header, status):
     section = b"".join(map(uleb, header)) + uleb(0) + uleb(2) + bytes(4)
-    assert decoded(engine, ColumnType(INT64), section, 3, NUMBERS) == DecodeOutcome(status, 0)
+    outcome = decoded(engine, ColumnType(INT64), section, 3, NUMBERS)
+    assert outcome == DecodeOutcome(status, 0) if status else outcome.rows == numbers([0, 1, 2])
 
 
 @engines

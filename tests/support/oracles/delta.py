@@ -2,7 +2,7 @@
 
 Numbers are signed Python ints of 32 or 64 bits. Decoders ignore padding (bits of the last miniblock, widths of absent
 miniblocks, missing padding of the last one), bytes after the values, and accept miniblocks of any whole number of
-bytes. They refuse bit widths above 64, or 57 in INT32 (whose own go up to 32), and more values than the page has.
+bytes. They refuse bit widths above 64, or 57 in INT32 (whose own go up to 32), and more strings than the page has.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def unzigzag(number: int) -> int:
     return number // 2 if number % 2 == 0 else -(number // 2) - 1
 
 
-def read_header(data: bytes, most: int) -> tuple[int, int, int, int]:
-    """Read the header of at most `most` numbers: (values per miniblock, miniblocks per block, numbers, bytes taken)."""
+def read_header(data: bytes) -> tuple[int, int, int, int]:
+    """Read a header: (values per miniblock, miniblocks per block, numbers, bytes taken)."""
     block, pos = read_uleb(data, 0)
     miniblocks, pos = read_uleb(data, pos)
     total, pos = read_uleb(data, pos)
@@ -101,14 +101,20 @@ def read_header(data: bytes, most: int) -> tuple[int, int, int, int]:
     each = block // miniblocks
     if each % 8:
         raise Damaged("miniblock size")
-    if total > most:
-        raise Damaged("number of values")
     return each, miniblocks, total, end
 
 
+def decode_lengths(data: bytes, most: int) -> tuple[list[int], int]:
+    """Decode lengths of strings, at most `most`: all of them, for the strings begin behind."""
+    if read_header(data)[2] > most:
+        raise Damaged("number of values")
+    return decode(data, 32, most)
+
+
 def decode(data: bytes, bits: int, most: int) -> tuple[list[int], int]:
-    """Decode at most `most` numbers; return (numbers, bytes taken)."""
-    each, miniblocks, total, pos = read_header(data, most)
+    """Decode the first `most` numbers; return (numbers, bytes taken)."""
+    each, miniblocks, total, pos = read_header(data)
+    total = min(total, most)
     if total == 0:
         return [], pos
     first = _first_number(data)
@@ -143,7 +149,7 @@ def encode_length(values: Sequence[bytes], **how) -> bytes:
 
 
 def decode_length(data: bytes, most: int) -> list[bytes]:
-    lengths, pos = decode(data, 32, most)
+    lengths, pos = decode_lengths(data, most)
     values = []
     for length in lengths:
         if not 0 <= length <= len(data) - pos:
@@ -159,7 +165,7 @@ def refuse_byte_array(data: bytes, count: int, most: int) -> None:
     if pos + sum(lengths) == len(data):
         return
     try:
-        _, _, suffixes, _ = read_header(data[pos:], count)
+        _, _, suffixes, _ = read_header(data[pos:])
     except Damaged:
         return
     if suffixes == count:
@@ -186,7 +192,7 @@ def encode_byte_array(values: Sequence[bytes], rng: np.random.Generator | None =
 
 
 def decode_byte_array(data: bytes, most: int) -> list[bytes]:
-    prefixes, pos = decode(data, 32, most)
+    prefixes, pos = decode_lengths(data, most)
     suffixes = decode_length(data[pos:], most)
     if len(prefixes) != len(suffixes):
         raise Damaged("as many prefixes as suffixes")
