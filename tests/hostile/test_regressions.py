@@ -11,7 +11,19 @@ import pytest
 
 import numparq
 from numparq import CorruptPageError, ParquetError, UnsupportedError
-from support.files.builder import INT64, FileColumn, build_file, data_page_v2, dictionary_page, encode_plain, parse_file
+from support.files import page_damage
+from support.files.builder import (
+    INT64,
+    OPTIONAL,
+    RLE_DICTIONARY,
+    FileColumn,
+    build_file,
+    data_page,
+    data_page_v2,
+    dictionary_page,
+    encode_plain,
+    parse_file,
+)
 from support.files.samples import SAMPLES, write_by_pyarrow
 
 
@@ -120,3 +132,39 @@ def test_unknown_types_in_arrow_schema():
     assert numparq.read_parquet(data)["a"].tolist() == [1, 2]
     with numparq.ParquetFile(data) as file:
         assert pa.table(file.iter_batches()).to_pydict() == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize("kind", ["int64", "string"])
+def test_dictionary_header_that_counts_too_few_entries(kind):
+    """Without a checksum, filters must not take the entries counted for all: rows would be missing."""
+    values = [i % 5 for i in range(100)] if kind == "int64" else [f"t{i % 5}" for i in range(100)]
+    data = numparq.to_parquet(pd.DataFrame({"a": values, "k": range(100)}), write_page_checksum=False)
+    page = page_damage.dictionary_page(data, 0, "a")
+
+    def lower(header):
+        header.dictionary_page_header.num_values -= 1
+
+    damaged = page_damage.edit_header(data, page, lower)
+    for options in ({}, {"filters": [("a", "==", values[4])]}, {"filters": [("a", "in", [values[4], values[0]])]}):
+        with pytest.raises(CorruptPageError, match="outside of the dictionary"):
+            numparq.read_parquet(damaged, **options)
+    file = numparq.ParquetFile(damaged)
+    assert file.read(["a"], filters=[("k", "==", 3)])["a"].tolist() == [values[3]]  # its page is read in part
+    with pytest.raises(CorruptPageError, match="outside of the dictionary"):
+        file.read(filters=[("a", "==", values[4])])
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_runs_longer_than_their_page_take_no_memory(version):
+    """A run of two billion levels, or indices, counts as far as the page has values."""
+    longest = b"\xfe\xff\xff\xff\x0f"  # the header of a run of 2**31 - 1 values
+    levels, indices = longest + b"\1", b"\1" + longest + b"\1"
+    pages = [dictionary_page(2, encode_plain(INT64, [7, 8]))]
+    if version == 1:
+        pages.append(data_page(4, struct.pack("<I", len(levels)) + levels + indices, RLE_DICTIONARY))
+    else:
+        pages.append(data_page_v2(4, 0, levels, indices, RLE_DICTIONARY))
+    data = build_file([4], [FileColumn("a", INT64, [pages], OPTIONAL)]).stored()
+    assert numparq.read_parquet(data)["a"].tolist() == [8] * 4
+    assert numparq.read_parquet(data, filters=[("a", "==", 8)])["a"].tolist() == [8] * 4
+    assert numparq.read_parquet(data, filters=[("a", "==", 7)])["a"].tolist() == []

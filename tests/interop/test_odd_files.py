@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -10,14 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("polars")
 pytest.importorskip("duckdb")
 
-import numparq
-from support.files import odd_files
-from support.files.odd_files import KINDS, LAYOUTS, ODDITIES, ROWS, VERSIONS, OddFile
-from support.files.odd_peers import Rows, agreed_rows
+import numparq  # noqa: E402
+from support.files import odd_files  # noqa: E402
+from support.files.odd_files import KINDS, LAYOUTS, ODDITIES, ROWS, VERSIONS, OddFile  # noqa: E402
+from support.files.odd_peers import Rows, agreed_rows  # noqa: E402
 
 _V2_LEVELS = (
     "Pages of version 2 state the length of their levels in the header, and values begin where they end. Without a "
@@ -182,3 +184,21 @@ def test_oddities_are_read_from_small_files_together(tmp_path):
             expected += read(file.data)
         frame = numparq.read_parquet(folder, columns=["v"], dtype_backend="pyarrow")
         assert rows_of(frame) == expected
+
+
+@pytest.mark.parametrize("values", [["one", "two", "one"], [b"one", b"two", b"one"], [1, 2, 1]], ids=str)
+def test_repeated_dictionary_values_of_arrow(values):
+    """Arrow stores each value once, but in a page as long as if repeats counted."""
+    array = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(values))
+    for column in (array, pa.StructArray.from_arrays([array], ["x"])):
+        stored = io.BytesIO()
+        pq.write_table(pa.table({"v": column}), stored)
+        data = stored.getvalue()
+        rows = pq.read_table(io.BytesIO(data)).column("v").to_pylist()
+        assert read(data) == rows
+        assert read(data, on_error="skip") == rows
+        file, path = numparq.ParquetFile(data), "v" if column is array else "v.x"
+        for _ in range(2):  # a dictionary that does not fill its page is not kept
+            for value, places in ((values[0], [0, 2]), (values[1], [1]), (values[1] * 2 + values[0], [])):
+                found = file.read(filters=[(path, "==", value)], dtype_backend="pyarrow")
+                assert rows_of(found) == [rows[place] for place in places]

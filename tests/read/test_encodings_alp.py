@@ -200,7 +200,7 @@ def test_damage_names_the_page(damaged):
     section = alp.encode([encode_plain(FLOAT, [1.5])] * 20, 4, [(1, 0)])
     for body, kind, message in (
         (section[:-1], CorruptPageError, "ends too early"),
-        (section + b"\x00", CorruptPageError, "ALP encoding is damaged"),
+        (section[:2] + b"\x02" + section[3:], CorruptPageError, "ALP encoding is damaged"),
         (b"\x01" + section[1:], UnsupportedError, "does not read yet"),
     ):
         pages = [data_page(20, body if number == damaged else section, ALP) for number in range(3)]

@@ -187,13 +187,19 @@ def test_offsets_beyond_the_sibling_file(tmp_path, offset):
         read_both(tmp_path)
 
 
-@pytest.mark.parametrize("size", [-1, 10**6, 2**44, 2**63 - 1])
-def test_sizes_beyond_the_sibling_file(tmp_path, size):
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (-1, "lies outside"),
+        *((size, "number of values does not match") for size in (10**6, 2**44, 2**63 - 1)),  # the next column's pages
+    ],
+)
+def test_sizes_beyond_the_sibling_file(tmp_path, size, message):
     def change(a, b):
         a.file_path, a.meta_data.total_compressed_size = "other", size
 
     write_two_columns(tmp_path, change)
-    with pytest.raises(InvalidFileError, match=r"lies outside.*column 'a'"):
+    with pytest.raises(InvalidFileError, match=rf"{message}.*column 'a'"):
         read_both(tmp_path)
 
 

@@ -32,7 +32,7 @@ def set_in_chunk(row_group: int, column: int, **fields):
 WRONG_CHUNKS = {
     "far away": {"data_page_offset": 1 << 40, "dictionary_page_offset": None},
     "negative": {"data_page_offset": -5, "dictionary_page_offset": None},
-    "size": {"total_compressed_size": 1 << 50},
+    "size": {"total_compressed_size": -1},
     "type": {"type": 6},
     "values": {"num_values": 399},
     "many values": {"num_values": 1 << 60},

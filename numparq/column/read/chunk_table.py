@@ -233,8 +233,9 @@ class ChunkTables:
     def _bounds(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return starts and exclusive ends of chunks; `chosen` indexes the arrays by row group."""
         starts = self._starts[chosen]
-        ends = starts + self._metadata["total_compressed_size"][chosen] + self._faults.missing_bytes
-        return starts, np.minimum(ends, self._ends[chosen])
+        room = self._ends[chosen] - starts  # a size may reach beyond the file's data, or be any number
+        sizes = np.minimum(self._metadata["total_compressed_size"][chosen], room) + self._faults.missing_bytes
+        return starts, starts + np.minimum(sizes, room)
 
     def has_dictionary(self, position: int, row_group: int) -> bool:
         """Whether the footer declares a dictionary page; a chunk may have one nevertheless."""

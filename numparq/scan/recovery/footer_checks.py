@@ -142,7 +142,8 @@ class PageHeaderCheck:
     def check(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
         """Raise PageFailure for the first page whose values or levels have an encoding that its chunk lacks.
 
-        `row_groups` and `columns` have the row group and leaf position of each row of the chunk table.
+        If all data pages of a chunk have such an encoding, the footer's list is wrong, not they. `row_groups` and
+        `columns` have the row group and leaf position of each row of the chunk table.
         """
         table = pages.pages
         allowed = np.array([*map(self._allowed, row_groups, columns)], np.int64)[table[:, P_CHUNK]]
@@ -152,6 +153,8 @@ class PageHeaderCheck:
         wrong = _is_not_allowed(table[:, P_ENCODING], allowed) & (table[:, P_TYPE] != DICTIONARY_PAGE)
         wrong |= first_version & optional & _is_level_encoding_not_allowed(table[:, P_DEFINITION_ENCODING], allowed)
         wrong |= first_version & repeated & _is_level_encoding_not_allowed(table[:, P_REPETITION_ENCODING], allowed)
+        listed = np.bincount(table[~wrong & (table[:, P_TYPE] != DICTIONARY_PAGE), P_CHUNK], minlength=len(columns))
+        wrong &= listed[table[:, P_CHUNK]] > 0
         if wrong.any():
             message = "the page header has an encoding that the footer does not list for the column chunk"
             raise PageFailure(int(np.argmax(wrong)), error=CorruptPageError(message))

@@ -53,15 +53,15 @@ def damage_scheduler(
 ) -> TaskScheduler:
     """Return a scheduler whose tasks skip damage, of which `losses` keeps account.
 
-    Page headers of damaged chunks are checked against the footer; others' lists of encodings may be wrong.
+    `context` now checks page headers against the footer.
     """
-    checked = replace(context, header_check=PageHeaderCheck(tables.footer, tables.leaves).check)
+    context.header_check = PageHeaderCheck(tables.footer, tables.leaves).check
     scheduler = TaskScheduler(context, tables, tables.leaves, memory)
-    scheduler.run_task = partial(_run_task, tables, checked, losses)
+    scheduler.run_task = partial(_run_task, tables, losses)
     return scheduler
 
 
-def _run_task(tables: TolerantChunkTables, checked: ReadContext, losses: Losses, task: DecodeTask) -> None:
+def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> None:
     """Run a task; if it fails, its chunks one by one. What cannot be decoded is lost."""
     for row_group, column in zip(task.row_groups, task.columns, strict=True):
         losses.forget(row_group, column)
@@ -79,7 +79,6 @@ def _run_task(tables: TolerantChunkTables, checked: ReadContext, losses: Losses,
             num_nulls = _store(task, single, IntactPages(lost=lost), losses)
         elif (error := catch_damage(single)) is not None:
             single = task.single(position)
-            single.context = checked
             num_nulls = _store(task, single, _decode_pages(tables, single, error), losses)
         else:
             sink.failed.update(single.sink.failed)
