@@ -261,6 +261,7 @@ MEMORY_CASES = {
     "wide, filtered": (wide, "arrow", {"filters": "c5 > 5.1"}),
     "nested": (nested, "frames", {}),
     "nested, arrow": (nested, "arrow", {}),
+    "nested, skip": (nested, "frames", {"on_error": "skip"}),
     "explode": (nested, "frames", {"columns": ["l"], "explode": "l"}),
     "explode, arrow": (nested, "arrow", {"columns": ["s"], "explode": "s"}),
     "decimals": (decimals, "frames", {}),

@@ -37,6 +37,7 @@ from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
 from .footer_checks import PageHeaderCheck, TolerantChunkTables
+from .located_rows import decode_located_rows
 from .losses import Losses, LostRows, catch_damage, without_frames
 from .lost_rows import LostPiece, PartialLeaf, slice_piece
 from .page_walk import WalkedChunk, read_chunk_pages, walk_pages
@@ -65,6 +66,8 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
     """Run a task; if it fails, its chunks one by one. What cannot be decoded is lost."""
     for row_group, column in zip(task.row_groups, task.columns, strict=True):
         losses.forget(row_group, column)
+    if decode_located_rows(tables, task):
+        return
     chunks = task.source.chunks.copy()
     if catch_damage(task) is None:
         return

@@ -17,7 +17,7 @@ from numparq.column.read.context import ReadContext
 from numparq.column.read.page_sources import ScannedPages
 from numparq.column.read.row_selection import RowSlice, RowSlices
 from numparq.column.scratch import UNLIMITED, ScratchShare, ThreadScratch
-from numparq.errors import ParquetError, error_context
+from numparq.errors import LimitError, ParquetError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.format.page_index import OffsetIndex
 from numparq.format.schema import Leaf
@@ -145,7 +145,7 @@ class UnitReader:
         unit: list[ScanFile] = []
         size = estimate = dictionaries = 0.0
         for scan_file, (leaves, types, costs) in zip(self._files, self._estimates, strict=True):
-            pages = PageLocator(scan_file.file, leaves, types, self._options.verify_crc, self._shares.scratch_share)
+            pages = self._page_locator(scan_file, leaves, types)
             plan = UnitPlan(scan_file.slices, costs, self._shares, pages.unsplittable_columns)
             plan.inflation = self._inflation or plan.inflation
             left = scan_file.slices.num_rows
@@ -168,12 +168,16 @@ class UnitReader:
         if unit:
             yield unit, estimate, dictionaries
 
+    def _page_locator(self, scan_file: ScanFile, leaves: Sequence[Leaf], types: Sequence[OutputType]) -> PageLocator:
+        kind = TolerantPageLocator if self._scan.skips_damage else PageLocator
+        return kind(scan_file.file, leaves, types, self._options.verify_crc, self._shares.scratch_share)
+
     def _locate_pages(self, files: Sequence[ScanFile]) -> None:
         """Locate the pages of partly selected row groups by their headers, where page indexes are ignored."""
         estimates = {id(one.file): estimate for one, estimate in zip(self._files, self._estimates, strict=True)}
         for one in files:
             leaves, types, _ = estimates[id(one.file)]
-            pages = PageLocator(one.file, leaves, types, self._options.verify_crc, self._shares.scratch_share)
+            pages = self._page_locator(one, leaves, types)
             counts = one.file.footer.row_group_num_rows
             for rows in one.slices:
                 if len(rows) < counts[rows.row_group]:
@@ -286,9 +290,7 @@ class PageLocator:
         ParquetError
             For pages that are damaged.
         """
-        tables = ChunkTables(
-            self._file.footer, self._leaves, [row_group], self._file.footer_start, self._file.multi_file_source
-        )
+        tables = self._chunk_tables(row_group)
         starts, ends = (bounds[0].tolist() for bounds in tables.byte_ranges([row_group]))
         num_rows = tables.num_rows(row_group)
         self._indexes.load({OFFSET_INDEX: [(row_group, leaf.index) for leaf in self._leaves]})
@@ -302,6 +304,10 @@ class PageLocator:
             if pages is None and leaf.max_repetition_level:
                 whole.append(leaf.name)
         return whole
+
+    def _chunk_tables(self, row_group: int) -> ChunkTables:
+        file = self._file
+        return ChunkTables(file.footer, self._leaves, [row_group], file.footer_start, file.multi_file_source)
 
     def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
         """Locate a chunk's pages by their headers; None if pages cannot be read without those before them."""
@@ -342,3 +348,24 @@ class PageLocator:
         ):
             DecodeTask(context, [row_group], [0], ScannedPages(reader, table), sink)()
         return sink.locations
+
+
+class TolerantPageLocator(PageLocator):
+    """Finds the pages of chunks for a read that skips damage: damaged chunks do not keep others from being split."""
+
+    def _chunk_tables(self, row_group: int) -> ChunkTables:
+        from numparq.scan.recovery.footer_checks import TolerantChunkTables
+
+        file = self._file
+        return TolerantChunkTables(
+            file.footer, self._leaves, [row_group], file.footer_start, file.multi_file_source, {}
+        )
+
+    def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
+        """Locate a chunk's pages by their headers; a damaged chunk counts as one page, which each unit walks."""
+        try:
+            return super()._locate_by_walk(tables, place, chunk, row_group)
+        except LimitError:
+            raise
+        except ParquetError:
+            return chunk

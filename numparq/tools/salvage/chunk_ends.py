@@ -226,10 +226,14 @@ class ChunkEndFinder:
             if page.header["type"] == DICTIONARY_PAGE:
                 reading.dictionary = reading.decoder.decode_dictionary_page(raw, page.header)
                 found = reading.dictionary
+                if found.num_unread:
+                    return None
                 return PageValues(None, None, 0, 0, found.count, found.values, found.starts, found.ends)
             values = reading.decoder.decode_data_page(raw, page.header, reading.dictionary)
         except PageDecodeError:
             return None
+        if any(check == "writer-padding" for check, _ in values.deviations):
+            return None  # readers ignore such bytes, but a page of a narrower type must not fit
         return values if page.header["type"] != DATA_PAGE_V2 or self._fits_counts(values, page.type_header) else None
 
     def _fits_counts(self, values: PageValues, header: dict[str, Any]) -> bool:
