@@ -130,11 +130,6 @@ class Scan:
             return cls(projection, scan_file.without_rows() or [scan_file], options, skip)
         return cls(projection, [scan_file], options, skip)
 
-    @property
-    def skips_damage(self) -> bool:
-        """Whether damage is skipped."""
-        return self._skip is not None
-
     # --- reads --------------------------------------------------------------------------------------------------------
 
     def read(self) -> pd.DataFrame:

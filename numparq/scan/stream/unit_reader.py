@@ -169,7 +169,7 @@ class UnitReader:
             yield unit, estimate, dictionaries
 
     def _page_locator(self, scan_file: ScanFile, leaves: Sequence[Leaf], types: Sequence[OutputType]) -> PageLocator:
-        kind = TolerantPageLocator if self._scan.skips_damage else PageLocator
+        kind = TolerantPageLocator if self._options.on_error == "skip" else PageLocator
         return kind(scan_file.file, leaves, types, self._options.verify_crc, self._shares.scratch_share)
 
     def _locate_pages(self, files: Sequence[ScanFile]) -> None:

@@ -114,19 +114,34 @@ def _read_intact_rows(file: ParquetFile, survey: DamageSurvey) -> Iterator[pd.Da
 
 
 def _variant_nodes(schema: Schema, dropped: Collection[str]) -> dict[str, SchemaNode]:
-    """Return the schema nodes of the VARIANT columns that are not in `dropped`: a frame has them as structs."""
-    parts = tuple(SchemaNode(name, repetition=REQUIRED, physical=BYTE_ARRAY) for name in ("metadata", "value"))
-    nodes = {}
-    for position, name in enumerate(schema.columns):
-        logical = None if name in dropped else schema.schema_element(schema.column_element(position)).logical
-        if logical is not None and logical.kind == "VARIANT" and _is_variant(schema, name):
-            nodes[name] = SchemaNode(name, logical=logical, children=parts)
-    return nodes
+    """Return the schema nodes of the columns with VARIANTs, except those in `dropped`: a frame has these as structs."""
+    kept = [position for position, name in enumerate(schema.columns) if name not in dropped]
+    nodes = [_schema_node(schema, schema.column_element(position)) for position in kept]
+    return {node.name: node for node in nodes if _has_variant(node)}
 
 
-def _is_variant(schema: Schema, name: str) -> bool:
+def _schema_node(schema: Schema, number: int) -> SchemaNode:
+    """Return the schema node of a schema element, its VARIANTs not shredded."""
+    element = schema.schema_element(number)
+    field_id = schema.field_id(number)
+    if element.leaf is not None:
+        leaf = schema.leaf(element.leaf)
+        stored = leaf.physical, leaf.type_length or 0, leaf.logical
+        return SchemaNode(element.name, element.repetition, *stored, field_id=field_id)
+    children = tuple(_schema_node(schema, child) for child in element.children)
+    if element.logical is not None and element.logical.kind == "VARIANT" and _is_variant(children):
+        children = tuple(SchemaNode(name, REQUIRED, BYTE_ARRAY) for name in ("metadata", "value"))
+    return SchemaNode(element.name, element.repetition, logical=element.logical, children=children, field_id=field_id)
+
+
+def _has_variant(node: SchemaNode) -> bool:
+    is_variant = node.logical is not None and node.logical.kind == "VARIANT"
+    return (is_variant and _is_variant(node.children)) or any(map(_has_variant, node.children))
+
+
+def _is_variant(children: Sequence[SchemaNode]) -> bool:
     """Whether a group has the fields of a VARIANT (VariantShredding.md)."""
-    physical = {leaf.path[1]: leaf.physical for leaf in schema if leaf.path[0] == name and len(leaf.path) > 1}
+    physical = {child.name: child.physical for child in children}
     stored = [physical.get("metadata"), physical.get("value", BYTE_ARRAY)]
     return stored == [BYTE_ARRAY] * 2 and len(physical) > 1 and physical.keys() <= {"metadata", "value", "typed_value"}
 
