@@ -86,7 +86,9 @@ class ChunkCounts(NamedTuple):
                 "dictionary_page_offset",
             )
         )
-        is_known = chunks["unencoded_byte_array_data_bytes"][:, at] >= 0
+        # Each value is at most as long as all bytes that are stored: a larger total is wrong, and no reason to refuse.
+        most = values * np.maximum(stored, compressed)
+        is_known = (chunks["unencoded_byte_array_data_bytes"][:, at] >= 0) & (known <= most)
         has_dictionary = (dictionary >= MAGIC_BYTES) & (dictionary < data)
         # Codes take as much decompressed as compressed, at least; the rest may be the dictionary.
         codes = np.where(has_dictionary, np.maximum(compressed - (data - dictionary), 0), 0)

@@ -12,6 +12,7 @@ import pytest
 import numparq
 from numparq import InvalidFileError, ParquetFile, col, read_parquet
 from numparq.dataset.splits.table import split_table
+from support.files.builder import extended_idl
 from support.files.forged_metadata import FileParts
 from support.files.page_damage import damage_body, pages_of
 from support.files.wrong_locations import MORE_LIES, first_left_out, is_unnoticed, replace_locations
@@ -161,6 +162,82 @@ def test_datasets_of_files_with_wrong_indexes(tmp_path):
         concat(plain.iter_batches(filters=filters, batch_rows=9)),
         loose=True,
     )
+
+
+def malformed(name, parts, rng):
+    """Make one kind of metadata malformed in all chunks."""
+    huge = [-(2**63), -1, 0, 2**31 - 1, 2**62]
+    idl = extended_idl()
+    for _, _, chunk in parts.chunks():
+        about = chunk.meta_data
+        number = int(rng.choice(huge))
+        if name == "statistics" and about.statistics is not None:
+            for field in rng.permutation(["min_value", "max_value", "min", "max"])[:2]:
+                setattr(about.statistics, field, rng.bytes(int(rng.choice([0, 1, 3, 5, 9, 17]))))
+            about.statistics.null_count = int(rng.choice([-(2**63), -1, 2**62]))
+            about.statistics.distinct_count = number
+        elif name == "size statistics":
+            about.size_statistics = idl.SizeStatistics(
+                unencoded_byte_array_data_bytes=int(rng.choice([2**31 - 1, 2**63 - 1])),
+                repetition_level_histogram=[number] * 3,
+                definition_level_histogram=[-1],
+            )
+        elif name == "encoding_stats":
+            about.encoding_stats = [idl.PageEncodingStats(page_type=9, encoding=99, count=number % 2**31)]
+        elif name == "Bloom filter header" and about.bloom_filter_offset:
+            start = about.bloom_filter_offset
+            parts.body[start : start + 6] = rng.bytes(6)
+        elif name == "place of a Bloom filter":
+            about.bloom_filter_offset, about.bloom_filter_length = number, int(rng.choice([-1, 0, 1, 2**31 - 1]))
+    for row_group in parts.footer.row_groups:
+        if name == "sorting_columns":
+            row_group.sorting_columns = [
+                idl.SortingColumn(column_idx=column, descending=False, nulls_first=True)
+                for column in (-1, 99, 2**31 - 1)
+            ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "statistics",
+        "size statistics",
+        "encoding_stats",
+        "Bloom filter header",
+        "place of a Bloom filter",
+        "sorting_columns",
+    ],
+)
+def test_reads_of_malformed_metadata(name):
+    """What only helps is no reason to refuse: results are those of a file without it."""
+    rng = np.random.default_rng(7)
+    table = arrow_table(ROWS).select(COLUMNS).add_column(0, "key", pa.array(np.arange(ROWS)))
+    sound = numparq.to_parquet(
+        table, row_group_size=ROWS, max_rows_per_page=40, bloom_filter_options=True, sorting_columns=["key"]
+    )
+    expected, names = expected_reads(sound), itertools.cycle(READS)
+    for _ in range(4):
+        parts = FileParts(sound)
+        malformed(name, parts, rng)
+        data = parts.data()
+        check_reads(data, expected, [next(names) for _ in range(4)])
+        file = ParquetFile(data)
+        for column in ("key", "f8", "text"):
+            file.statistics(column)
+        numparq.verify(data)
+
+
+@pytest.mark.parametrize("total", [2**31 - 1, 2**62, 2**63 - 1])
+def test_impossible_sizes_of_strings_are_no_memory(total):
+    """300 strings of a small file have no two gigabytes: limits count what they may have at most."""
+    frame = pd.DataFrame({"a": [f"text {row}" for row in range(300)], "l": [[f"w{row}"] for row in range(300)]})
+    parts = FileParts(numparq.to_parquet(frame))
+    for _, _, chunk in parts.chunks():
+        chunk.meta_data.size_statistics = extended_idl().SizeStatistics(unencoded_byte_array_data_bytes=total)
+    file = ParquetFile(parts.data())
+    assert file.read(memory_limit=8 << 20)["a"].tolist() == frame["a"].tolist()
+    assert sum(map(len, file.iter_batches(memory_limit=8 << 20))) == 300
+    assert file.count_rows("a = 'text 7'", memory_limit=8 << 20) == 1
 
 
 def wrong_in_one_place(sound):
