@@ -18,6 +18,8 @@ from .idl import enum_value
 from .layout import FieldSlot, RecordLayout, ThriftLayout, thrift_layout
 
 _SHOWN_ELEMENTS = 6  # elements of a list in a repr
+_SHOWN_STRUCT = 100  # characters of a struct within another one
+_LINE = 120
 _SHOWN_BYTES = 40  # bytes or characters in a repr
 
 
@@ -144,10 +146,17 @@ class Record:
         return _decode_record, (name, encode_struct(name, self.to_dict()))
 
     def __repr__(self) -> str:
-        fields = (
+        line = self._line()
+        return line if len(line) <= _LINE else _block(f"{self._layout.struct.name}(", self._fields(), ")")
+
+    def _line(self) -> str:
+        return f"{self._layout.struct.name}({', '.join(self._fields())})"
+
+    def _fields(self) -> list[str]:
+        """Return the present fields as texts; of long structs and of lists of structs only names and numbers."""
+        return [
             f"{name}={_abbreviate(self._value(slot))}" for name, slot in self._layout.slots.items() if self._has(slot)
-        )
-        return f"{self._layout.struct.name}({', '.join(fields)})"
+        ]
 
 
 class RecordList(Sequence[Record]):
@@ -184,7 +193,10 @@ class RecordList(Sequence[Record]):
         return list, ([*self],)
 
     def __repr__(self) -> str:
-        return _abbreviate(self)
+        lines = [self[i]._line() for i in range(min(len(self), _SHOWN_ELEMENTS))]
+        more = [f"... ({len(self):,} in all)"] if len(self) > _SHOWN_ELEMENTS else []
+        shown = [line if len(line) <= _LINE else f"{line[:_LINE]}..." for line in lines]
+        return _block("[", shown + more, "]") if shown else "[]"
 
 
 def root_record(layout: ThriftLayout, words: np.ndarray, data: np.ndarray) -> Record:
@@ -220,11 +232,21 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, (RecordList, list)) else value
 
 
+def _block(start: str, lines: list[str], end: str) -> str:
+    """Return items one a line, between brackets."""
+    return "\n".join([start, *(f"    {line}," for line in lines), end])
+
+
 def _abbreviate(value: Any) -> str:
     """Return a value's repr, shortened if it is long."""
     if isinstance(value, (str, bytes)) and len(value) > _SHOWN_BYTES:
         return f"{value[:_SHOWN_BYTES]!r}... ({len(value):,} in all)"
-    if isinstance(value, (RecordList, list)):
+    if isinstance(value, RecordList):
+        return f"<{len(value):,} {value._layout.struct.name}>"
+    if isinstance(value, Record):
+        line = value._line()
+        return line if len(line) <= _SHOWN_STRUCT else f"{value._layout.struct.name}(...)"
+    if isinstance(value, list):
         shown = [_abbreviate(value[i]) for i in range(min(len(value), _SHOWN_ELEMENTS))]
         more = [f"... ({len(value):,} in all)"] if len(value) > _SHOWN_ELEMENTS else []
         return f"[{', '.join(shown + more)}]"
