@@ -12,10 +12,12 @@ from rich.text import Text
 
 from numparq.dataset.dataset import Dataset
 from numparq.dataset.discover.files import is_dataset_path
-from numparq.file.reader import ParquetFile
-from numparq.plan.explain import pluralize
+from numparq.file.readable_file import ReadableFile
 from numparq.plan.read_plan import ReadPlan
 from numparq.plan.row_group_plan import RowGroupPlan
+from numparq.scan.options import ScanOptions
+from numparq.typing import TableFormat
+from numparq.util.pluralize import pluralize
 
 from .terminal import open_console
 
@@ -26,17 +28,17 @@ _READ, _PARTIAL, _SKIPPED = "#", "+", "."
 _STYLES = {_READ: "green", _PARTIAL: "yellow", _SKIPPED: "dim"}
 
 
-def plan(file: str, filter: str | None, columns: list[str] | None, pages: bool, table_format: str) -> None:
+def plan(file: str, filter: str | None, columns: list[str] | None, pages: bool, table_format: TableFormat) -> None:
     """Print the read plan of a file or a dataset and, with `pages`, the maps of the pages."""
     console = open_console()
     if is_dataset_path(file):
         with Dataset(file, table_format=table_format) as dataset:
             _plan_dataset(console, dataset, filter, columns, pages)
         return
-    with ParquetFile(file) as parquet:
+    with ReadableFile(file) as parquet:
         source = parquet.source
         opened = source.num_requests, source.num_bytes
-        found = parquet.plan(columns, filter)
+        found = parquet.plan(columns, ScanOptions(filters=filter))
         _print_plan(console, found.explain())
         for what, requests, num_bytes in (
             ("the footer", *opened),

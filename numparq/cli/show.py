@@ -8,9 +8,10 @@ from rich.console import Console
 
 from numparq.dataset.dataset import Dataset
 from numparq.dataset.discover.files import is_dataset_path
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.format.thrift.decode import Record
-from numparq.plan.explain import pluralize
+from numparq.typing import TableFormat
+from numparq.util.pluralize import pluralize
 
 from .terminal import open_console, print_table
 
@@ -19,12 +20,12 @@ _LIST_COLUMN = 3
 _MAX_CELL = 50  # characters of a value of `head` in a terminal, as in pandas
 
 
-def _open(path: str, table_format: str) -> ParquetFile | Dataset:
+def _open(path: str, table_format: TableFormat) -> ReadableFile | Dataset:
     """Open a file, or a directory or glob as a dataset."""
-    return Dataset(path, table_format=table_format) if is_dataset_path(path) else ParquetFile(path)
+    return Dataset(path, table_format=table_format) if is_dataset_path(path) else ReadableFile(path)
 
 
-def schema(file: str, table_format: str) -> None:
+def schema(file: str, table_format: TableFormat) -> None:
     """Print the schema as a tree, and the partition columns of a dataset."""
     with _open(file, table_format) as table:
         print(table.schema)
@@ -32,7 +33,7 @@ def schema(file: str, table_format: str) -> None:
             print(f"partition columns: {', '.join(table.partition_keys)}")
 
 
-def meta(file: str, table_format: str) -> None:
+def meta(file: str, table_format: TableFormat) -> None:
     """Print the footer: row groups, key-values, and a table of the columns; those of all files of a dataset."""
     console = open_console()
     chunks = _ColumnChunks()
@@ -52,7 +53,7 @@ def meta(file: str, table_format: str) -> None:
 
 def _add_files(chunks: _ColumnChunks, dataset: Dataset) -> None:
     for name in dataset.files:
-        with ParquetFile(name) as parquet:
+        with ReadableFile(name) as parquet:
             chunks.add(parquet)
 
 
@@ -67,7 +68,7 @@ class _ColumnChunks:
         self._chunks: dict[str, list[Record]] = {}
         self._num_bytes = self._num_rows = self._num_row_groups = 0
 
-    def add(self, file: ParquetFile) -> None:
+    def add(self, file: ReadableFile) -> None:
         """Add the column chunks of a file."""
         self._num_bytes += file.source.size
         self._num_rows += file.num_rows
@@ -102,7 +103,7 @@ def _distinct_names(values: Iterable[object]) -> str:
     return ", ".join(dict.fromkeys(getattr(value, "name", str(value)) for value in values))
 
 
-def head(file: str, n: int, columns: list[str] | None, table_format: str) -> None:
+def head(file: str, n: int, columns: list[str] | None, table_format: TableFormat) -> None:
     """Print the first `n` rows; long values are shortened only in a terminal."""
     with _open(file, table_format) as table:
         frame = table.read(columns, nrows=n)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .explain import pluralize
+from numparq.util.pluralize import pluralize
+
 from .read_plan import ReadPlan
 
 _MOST_FILES = 20
-_WIDTH, _HEIGHT, _LABEL = 720, 12, 260
+# Pixels of the picture: bars, the names left of them, and the steps from file to file.
+_WIDTH, _HEIGHT, _LABEL, _GAP = 560, 12, 260, 8
+_STEP, _BASELINE = 16, 10
 _READ = "#2b7bba"
 
 
@@ -106,17 +109,34 @@ class DatasetPlan:
 
     def _repr_html_(self) -> str:
         """Draw the remaining files with the share of rows that is read of each."""
-        rows = []
-        for name, plan in self._left()[:_MOST_FILES]:
-            total = sum(group.num_rows for group in plan.row_groups)
-            share = plan.num_rows / total if total else 0
-            rows.append(
-                f'<div style="display: flex"><span style="width: {_LABEL}px; overflow: hidden">{escape(name)}</span>'
-                f'<svg width="{_WIDTH}" height="{_HEIGHT}"><rect width="{_WIDTH}" height="{_HEIGHT}" fill="#eee"/>'
-                f'<rect width="{_WIDTH * share:.1f}" height="{_HEIGHT}" fill="{_READ}"/></svg></div>'
-            )
+        left = self._left()
+        drawn = left[:_MOST_FILES]
+        lanes = "".join(_lane(row * _STEP, name, plan) for row, (name, plan) in enumerate(drawn))
+        height = len(drawn) * _STEP
+        if len(left) > len(drawn):
+            height += _STEP
+            more = pluralize(len(left) - len(drawn), "more file")
+            lanes += f'<text x="{_LABEL}" y="{height - _STEP + _BASELINE}">and {more}</text>'
         cuts = "".join(f"<li>{escape(cut.by)}: {pluralize(cut.num_files, 'file')} pruned</li>" for cut in self.cuts)
-        return f"<div><p>{escape(self._headline())}</p><ul>{cuts}</ul>{''.join(rows)}</div>"
+        picture = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LABEL + _WIDTH}" '
+            f'viewBox="0 0 {_LABEL + _WIDTH} {height}" style="max-width: 100%" font-size="11" '
+            f'font-family="sans-serif" fill="currentColor">{lanes}</svg>'
+        )
+        return f"<div><p>{escape(self._headline())}</p><ul>{cuts}</ul>{picture if height else ''}</div>"
+
+
+def _lane(y: int, name: str, plan: ReadPlan) -> str:
+    """Draw a file: the end of its name, which a box of its own cuts off at the left, and a bar."""
+    total = sum(group.num_rows for group in plan.row_groups)
+    share = plan.num_rows / total if total else 0
+    return (
+        f"<g><title>{escape(name)}: {escape(_file_words(plan))}</title>"
+        f'<svg x="0" y="{y}" width="{_LABEL - _GAP}" height="{_STEP}">'
+        f'<text x="{_LABEL - _GAP}" y="{_BASELINE}" text-anchor="end">{escape(name)}</text></svg>'
+        f'<rect x="{_LABEL}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill-opacity="0.12"/>'
+        f'<rect x="{_LABEL}" y="{y}" width="{_WIDTH * share:.1f}" height="{_HEIGHT}" fill="{_READ}"/></g>'
+    )
 
 
 def _cut_words(cut: FileCut) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from numparq.util.pluralize import pluralize
+
 from .chunk_pages import DICTIONARY_PAGE_ORDINAL
 from .row_ranges import RowRanges
 
@@ -134,11 +136,6 @@ def _aligned(table: list[list[str]]) -> list[str]:
     return [
         f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip() for row in table
     ]
-
-
-def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun, such as ``1 row`` and ``2,000 rows``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def explain_html(plan: ExplainedPlan) -> str:

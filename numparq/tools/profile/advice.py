@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from numparq.plan.explain import pluralize
+from numparq.util.pluralize import pluralize
 
 from .figures import ColumnProfile
 from .profile import Profile

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from numparq.plan.explain import pluralize
+from numparq.util.pluralize import pluralize
 
 if TYPE_CHECKING:
     from .figures import ColumnProfile, LookupCost, ProfileFigures

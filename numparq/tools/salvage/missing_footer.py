@@ -21,12 +21,12 @@ from numparq.io.local_source import FileSource
 from numparq.io.open import open_source
 from numparq.io.source import read_bytes
 from numparq.kernels.enums import DATA_PAGE, DICTIONARY_PAGE, RLE
-from numparq.plan.explain import pluralize
 from numparq.tools.verify.deviations import Findings
 from numparq.tools.verify.file_walk import PageSequence, walk_file_pages
 from numparq.tools.verify.footer import check_footer
 from numparq.tools.verify.schema import read_schema_tree, schema_leaves
 from numparq.tools.verify.thrift import read_struct
+from numparq.util.pluralize import pluralize
 from numparq.util.progress import ProgressBar
 
 from .alignment import find_certain_row_groups, find_undecodable_page
