@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from .column.write.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
 from .dataset.listing.table_formats import check_plain_file
 from .dataset.open_table import open_table
-from .errors import UnsupportedError
+from .errors import UnsupportedError, short_traceback
 from .file.argument_advice import READ_ADVICE, WRITE_ADVICE
 from .scan.options import ScanOptions
-from .types.choose import DTYPE_BACKENDS
+from .types.choose import resolve_dtype_backend
 from .typing import (
     ColumnEncoding,
     ColumnFlags,
     ColumnName,
+    ColumnOrderName,
     Columns,
     Compression,
     CompressionLevel,
+    DataPageVersion,
+    Dates,
     DtypeBackend,
+    ExistingDataBehavior,
+    Files,
     Filters,
     FrameOrArrow,
+    Geometries,
+    Include,
+    OnError,
     PathOrBuffer,
     PathOrPaths,
+    Resolve,
     RowRange,
     RuntimeFilters,
     SortingColumns,
     StorageOptions,
+    TableFormat,
+    Variants,
+    WriteOptions,
 )
-from .util.arguments import did_you_mean, explain_unknown_arguments
+from .util.arguments import explain_unknown_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,16 +50,12 @@ if TYPE_CHECKING:
 
 # Options of `to_parquet` that make a dataset, or apply to one only.
 _DATASET_OPTIONS = (
-    "partition_cols",
-    "existing_data_behavior",
-    "max_rows_per_file",
-    "max_bytes_per_file",
-    "write_metadata_file",
-    "keep_replaced",
-    "table_format",
-)
+    "partition_cols", "existing_data_behavior", "max_rows_per_file", "max_bytes_per_file", "write_metadata_file",
+    "keep_replaced", "table_format",
+)  # fmt: skip
 
 
+@short_traceback
 @explain_unknown_arguments(READ_ADVICE)
 def read_parquet(
     path: PathOrPaths,
@@ -65,17 +73,17 @@ def read_parquet(
     nrows: int | None = None,
     partitioning: Any = "hive",
     schema: Any = None,
-    resolve: str = "name",
+    resolve: Resolve = "name",
     categories: Collection[str] | None = None,
-    table_format: str = "auto",
-    include: Sequence[str] = (),
-    dates: str = "objects",
-    geometries: str = "wkb",
-    variants: str = "values",
-    files: str = "references",
+    table_format: TableFormat = "auto",
+    include: Include = (),
+    dates: Dates = "objects",
+    geometries: Geometries = "wkb",
+    variants: Variants = "values",
+    files: Files = "references",
     decryption: object = None,
     verify_crc: bool = True,
-    on_error: str = "raise",
+    on_error: OnError = "raise",
     memory_limit: int | None = None,
     threads: int | None = None,
     progress: bool = False,
@@ -200,7 +208,7 @@ def read_parquet(
     """
     if decryption is not None:
         raise UnsupportedError("read_parquet(decryption=...) is not supported by this version of numparq")
-    chosen = locals() | {"dtype_backend": "numpy" if dtype_backend is None else _resolve_dtype_backend(dtype_backend)}
+    chosen = locals() | {"dtype_backend": "numpy" if dtype_backend is None else resolve_dtype_backend(dtype_backend)}
     options = ScanOptions.from_arguments(chosen)
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
     table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
@@ -210,6 +218,25 @@ def read_parquet(
         table.close()
 
 
+@overload
+def to_parquet(
+    df: FrameOrArrow,
+    path: None = None,
+    compression: Compression = "snappy",
+    index: bool | None = None,
+    partition_cols: Sequence[Hashable] | None = None,
+    **options: Unpack[WriteOptions],
+) -> bytes: ...
+@overload
+def to_parquet(
+    df: FrameOrArrow,
+    path: PathOrBuffer,
+    compression: Compression = "snappy",
+    index: bool | None = None,
+    partition_cols: Sequence[Hashable] | None = None,
+    **options: Unpack[WriteOptions],
+) -> None: ...
+@short_traceback
 @explain_unknown_arguments(WRITE_ADVICE)
 def to_parquet(
     df: FrameOrArrow,
@@ -218,12 +245,12 @@ def to_parquet(
     index: bool | None = None,
     partition_cols: Sequence[Hashable] | None = None,
     *,
-    existing_data_behavior: str = "error",
+    existing_data_behavior: ExistingDataBehavior = "error",
     max_rows_per_file: int | None = None,
     max_bytes_per_file: int | None = None,
     write_metadata_file: bool = False,
     keep_replaced: float = 0,
-    table_format: str = "auto",
+    table_format: TableFormat = "auto",
     schema: Any = None,
     compression_level: CompressionLevel = None,
     row_group_size: int | None = None,
@@ -231,7 +258,7 @@ def to_parquet(
     row_group_alignment: int | None = None,
     data_page_size: int = DATA_PAGE_SIZE,
     max_rows_per_page: int = MAX_ROWS_PER_PAGE,
-    data_page_version: str = "1.0",
+    data_page_version: DataPageVersion = "1.0",
     use_dictionary: ColumnFlags = True,
     dictionary_pagesize_limit: int = DICTIONARY_PAGE_SIZE,
     column_encoding: ColumnEncoding = None,
@@ -240,7 +267,7 @@ def to_parquet(
     write_page_index: bool = True,
     write_page_checksum: bool = True,
     bloom_filter_options: bool | Mapping[str, Any] | None = None,
-    column_order: str = "type",
+    column_order: ColumnOrderName = "type",
     sorting_columns: SortingColumns = None,
     store_schema: bool = True,
     key_value_metadata: Mapping[str, str | bytes] | None = None,
@@ -368,13 +395,3 @@ def to_parquet(
     with ParquetWriter(path, **options) as writer:
         writer.write(df, index)
     return writer.getvalue() if path is None else None
-
-
-def _resolve_dtype_backend(dtype_backend: DtypeBackend) -> DtypeBackend | Literal["numpy"]:
-    """Return the checked `dtype_backend`; pandas' "no default" marker means "numpy"."""
-    if "no_default" in str(dtype_backend):
-        return "numpy"
-    if dtype_backend not in DTYPE_BACKENDS:
-        close = did_you_mean(dtype_backend, DTYPE_BACKENDS)
-        raise ValueError(f"dtype_backend must be 'numpy_nullable' or 'pyarrow', not {dtype_backend!r}{close}")
-    return dtype_backend

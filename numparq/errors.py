@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
+
 
 class ParquetError(Exception):
     """Base of all errors of numparq.
@@ -81,3 +90,35 @@ class error_context:
             for key, value in self._where.items():
                 if value is not None:
                     error.where.setdefault(key, value)
+
+
+# --- tracebacks -------------------------------------------------------------------------------------------------------
+
+_KEPT_FRAMES = 2  # where the error was raised, and by what
+
+
+def short_traceback(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
+    """Return a public function whose errors show the caller's frames and the last two, not 20 of ours.
+
+    The message has file, row group, column and page. With ``NUMPARQ_TRACEBACK=full``, all frames are shown.
+    """
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _Result:
+        try:
+            return function(*args, **kwargs)
+        except (ParquetError, KeyboardInterrupt) as error:
+            if error.__traceback__ is not None and os.environ.get("NUMPARQ_TRACEBACK") != "full":
+                _keep_last_frames(error.__traceback__)
+            raise
+
+    return call
+
+
+def _keep_last_frames(trace: TracebackType) -> None:
+    """Drop the frames between the first one of a traceback and the last ones."""
+    frames = [trace]
+    while (after := frames[-1].tb_next) is not None:
+        frames.append(after)
+    if len(frames) > _KEPT_FRAMES + 1:
+        trace.tb_next = frames[-_KEPT_FRAMES]

@@ -25,9 +25,9 @@ def count_io(task: Task, threads: int) -> IoCounts | None:
     if task.is_folder:
         return None
     with task.path.open("rb") as cold, numparq.ParquetFile(cold) as file:  # of a file object, nothing is in the cache
-        tail_bytes = file.source.num_bytes
+        tail_bytes = file._file.source.num_bytes
         file.read(task.columns, filters=predicates.for_numparq(task.terms), threads=threads)
-        return IoCounts(file.source.num_bytes, file.source.num_requests, tail_bytes)
+        return IoCounts(file._file.source.num_bytes, file._file.source.num_requests, tail_bytes)
 
 
 def count_store_io(contender: QueryReader, task: Task) -> IoCounts:

@@ -16,7 +16,8 @@ from rich.table import Table
 
 from numparq.api import to_parquet
 from numparq.expr.column import col
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
+from numparq.scan.options import ScanOptions
 
 from .plan import page_map, wrap_line
 
@@ -31,7 +32,7 @@ def demo(file: str, rows: int) -> None:
     if not _has_pyarrow():
         console.print("pyarrow is not installed: numparq runs without comparison")
     _compare_write(console, make_rides(rows), file)
-    with ParquetFile(file) as parquet:
+    with ReadableFile(file) as parquet:
         size, row_groups = parquet.source.size / 1e6, parquet.num_row_groups
         console.print(f"[bold]{size:.1f} MB, {parquet.num_rows:,} rows, {row_groups} row groups[/]")
         console.print(str(parquet.schema), markup=False)
@@ -96,12 +97,12 @@ def make_rides(rows: int) -> pd.DataFrame:
 
 def _compare_read(console: Console, path: str, options: dict[str, Any], peer: Callable[[], pd.DataFrame]) -> None:
     """Read with numparq and with pandas; print times and bytes read, and check that the frames are equal."""
-    with ParquetFile(path) as file:
+    with ReadableFile(path) as file:
         ours = file.read(**options)
         read, size = file.source.num_bytes, file.source.size
 
     def numparq() -> pd.DataFrame:
-        with ParquetFile(path) as file:
+        with ReadableFile(path) as file:
             return file.read(**options)
 
     own = _best_time(numparq)
@@ -132,8 +133,8 @@ def _read_filtered(console: Console, path: str) -> None:
         {"columns": columns, "filters": wanted},
         lambda: pd.read_parquet(path, engine="pyarrow", columns=columns, filters=tuples),
     )
-    with ParquetFile(path) as file:
-        plan = file.plan(columns, wanted)
+    with ReadableFile(path) as file:
+        plan = file.plan(columns, ScanOptions(filters=wanted))
         found = len(file.read(columns, wanted))
     console.print("the read plan, before any value is decoded:")
     for line in (*plan.explain().splitlines(), "pages: read (#), skipped (.)"):

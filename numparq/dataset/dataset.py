@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from numparq.errors import InvalidFileError
+from numparq.errors import InvalidFileError, short_traceback
 from numparq.file.argument_advice import opening_advice
 from numparq.file.table import READ_OPTIONS, ReadableTable
 from numparq.format.schema import Schema
@@ -14,7 +14,7 @@ from numparq.io.opened_path import OpenedPath, Reopenable
 from numparq.io.source import Source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
-from numparq.typing import Columns, Filters, PathOrPaths, RowRange, StorageOptions
+from numparq.typing import Columns, Filters, PathOrPaths, Resolve, RowRange, StorageOptions, TableFormat
 from numparq.util.arguments import check_list, explain_unknown_arguments, thread_count
 
 from .discover.snapshot import DatasetSnapshot
@@ -98,6 +98,7 @@ class Dataset(ReadableTable, Reopenable):
     0     9  2024
     """
 
+    @short_traceback
     @explain_unknown_arguments(opening_advice(READ_OPTIONS))
     def __init__(
         self,
@@ -105,9 +106,9 @@ class Dataset(ReadableTable, Reopenable):
         *,
         partitioning: Any = "hive",
         schema: Any = None,
-        resolve: str = "name",
+        resolve: Resolve = "name",
         categories: Collection[str] | None = None,
-        table_format: str = "auto",
+        table_format: TableFormat = "auto",
         storage_options: StorageOptions = None,
         filesystem: Any = None,
         coalescing: Coalescing | None = None,
@@ -144,7 +145,7 @@ class Dataset(ReadableTable, Reopenable):
         """Names of the files, in row order."""
         return [file.name for file in self._contents.files]
 
-    def single_source(self) -> Source | None:
+    def _single_source(self) -> Source | None:
         """Open the source of the only file; return None for several files, and with partition columns."""
         return self._attempt(lambda: self._contents.single_source())
 

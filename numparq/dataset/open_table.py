@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from numparq.dataset.listing.table_formats import check_table_format
 from numparq.errors import InvalidFileError, UnsupportedError
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.typing import PathOrBuffer, PathOrPaths
 from numparq.util.arguments import check_flag
 
@@ -28,7 +28,7 @@ def open_table(
     categories: Collection[str] | None,
     table_format: str,
     opening: dict[str, Any],
-) -> ParquetFile | Dataset:
+) -> ReadableFile | Dataset:
     """Open a path as one file, however it is named, or as a dataset; `opening` are arguments of both."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
@@ -52,7 +52,7 @@ def open_table(
         raise TypeError(f"schema and resolve need a path or a list of paths, not {type(path).__name__}")
     of_table = {"schema": schema, "resolve": resolve, "categories": categories, "table_format": table_format}
     dataset = Dataset(path, partitioning=partitioning, **of_table, **opening)
-    source = dataset.single_source() if is_plain else None
+    source = dataset._single_source() if is_plain else None
     if source is None:
         if external_files:
             with dataset:
@@ -68,10 +68,10 @@ def _is_one_file(path: PathOrPaths, filesystem: Any) -> TypeGuard[PathOrBuffer]:
     return filesystem is None and "://" not in path and os.path.isfile(path)
 
 
-def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> ParquetFile:
+def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> ReadableFile:
     """Open a file; with ``on_error="skip"``, a damaged footer's error points to `numparq salvage`."""
     try:
-        return ParquetFile(path, **options)
+        return ReadableFile(path, **options)
     except InvalidFileError as error:
         if on_error == "skip":
             error.message += "; a file needs its footer: `numparq salvage` may rebuild it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from numparq.util.arguments import did_you_mean
 
@@ -87,14 +87,16 @@ class ColumnReference(Operand):
     def __hash__(self) -> int:
         return hash((ColumnReference, self.name))
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """Raise AttributeError that says what to write instead of a method of other libraries."""
-        text = f"a column of an expression has no attribute {name!r}"
-        if name.startswith("_"):  # copy and pickle ask for some
-            raise AttributeError(text)
-        methods = [method for method in dir(ColumnReference) if not method.startswith("_")]
-        hint = f"; {_METHOD_ADVICE[name]}" if name in _METHOD_ADVICE else did_you_mean(name, methods)
-        raise AttributeError(text + hint)
+    if not TYPE_CHECKING:  # otherwise type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise AttributeError that says what to write instead of a method of other libraries."""
+            text = f"a column of an expression has no attribute {name!r}"
+            if name.startswith("_"):  # copy and pickle ask for some
+                raise AttributeError(text)
+            methods = [method for method in dir(ColumnReference) if not method.startswith("_")]
+            hint = f"; {_METHOD_ADVICE[name]}" if name in _METHOD_ADVICE else did_you_mean(name, methods)
+            raise AttributeError(text + hint)
 
     def __bool__(self) -> bool:
         raise TypeError(

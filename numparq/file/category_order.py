@@ -52,9 +52,9 @@ def _merge_ranks(ranks: dict[Any, int], categories: pd.Index, name: str) -> dict
 
 def _read_ranks(path: str, name: str) -> dict[Any, int]:
     """Read the ranks of a column's categories from a file; empty if it is read as no Categorical."""
-    from .reader import ParquetFile
+    from .readable_file import ReadableFile
 
-    with ParquetFile(path) as file:
+    with ReadableFile(path) as file:
         frame = file.read([name])
         keys = {entry.key: entry.value for entry in file.metadata.key_value_metadata or ()}
     if frame.shape[1]:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from numparq.errors import ParquetError, error_context
-from numparq.format.open_file import OpenFile
+from numparq.errors import error_context, short_traceback
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import Scan
-from numparq.typing import ColumnName, Columns, Filters, PathOrBuffer, RowRange
+from numparq.typing import ColumnName, Columns, FileSystem, Filters, PathOrBuffer, RowRange, StorageOptions
 from numparq.util.arguments import explain_unknown_arguments
+from numparq.util.pluralize import pluralize
 
 from .argument_advice import opening_advice
+from .readable_file import ReadableFile
 from .table import READ_OPTIONS, ReadableTable
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import pandas as pd
 
+    from numparq.format.geospatial import GeospatialColumn
+    from numparq.format.schema import Schema
+    from numparq.format.thrift.decode import Record
+    from numparq.io.coalesce import Coalescing
+    from numparq.io.source import Source
     from numparq.plan.read_plan import ReadPlan
     from numparq.scan.recovery.skip_damaged import SkipDamaged
 
@@ -26,7 +35,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-class ParquetFile(ReadableTable, OpenFile):
+class ParquetFile(ReadableTable):
     """Parquet file, open for reading.
 
     Parameters
@@ -48,6 +57,12 @@ class ParquetFile(ReadableTable, OpenFile):
         Number of rows.
     num_row_groups : int
         Number of row groups.
+    geospatial : dict of str to GeospatialColumn
+        Geospatial columns by name: kind, CRS, bounding boxes.
+    coalescing : Coalescing
+        Rule for fetching byte ranges together: as given, or the default for local files or object stores.
+    source : Source
+        Source of the file's bytes, which counts its requests (`num_requests`) and their bytes (`num_bytes`).
 
     Raises
     ------
@@ -71,27 +86,82 @@ class ParquetFile(ReadableTable, OpenFile):
     (3, ['a', 'b'])
     """
 
-    __init__ = explain_unknown_arguments(opening_advice(READ_OPTIONS))(OpenFile.__init__)
+    @short_traceback
+    @explain_unknown_arguments(opening_advice(READ_OPTIONS))
+    def __init__(
+        self,
+        path: PathOrBuffer,
+        *,
+        storage_options: StorageOptions = None,
+        filesystem: FileSystem = None,
+        coalescing: Coalescing | None = None,
+        external_files: bool = False,
+    ) -> None:
+        self._file = ReadableFile(
+            path,
+            storage_options=storage_options,
+            filesystem=filesystem,
+            coalescing=coalescing,
+            external_files=external_files,
+        )
+
+    @property
+    def metadata(self) -> Record:
+        """The complete FileMetaData."""
+        return self._file.metadata
+
+    @property
+    def schema(self) -> Schema:
+        """Schema of the file."""
+        return self._file.schema
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return self._file.num_rows
+
+    @property
+    def num_row_groups(self) -> int:
+        """Number of row groups."""
+        return self._file.num_row_groups
+
+    @property
+    def geospatial(self) -> dict[str, GeospatialColumn]:
+        """Geospatial columns by name: kind, CRS, bounding boxes."""
+        return self._file.geospatial
+
+    @property
+    def coalescing(self) -> Coalescing:
+        """Rule for fetching byte ranges together."""
+        return self._file.coalescing
+
+    @property
+    def source(self) -> Source:
+        """Source of the file's bytes, which counts its requests and their bytes."""
+        return self._file.source
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        self._file.close()
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        made._file = copy.copy(self._file)
+        return made
 
     def _read(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None = None) -> pd.DataFrame:
-        if skip is None and options.on_error == "skip":
-            return self._read_intact(columns, options)
-        try:  # an error context would cost more calls
-            return Scan.of_file(self, columns, options, skip).read()
-        except ParquetError as error:
-            error.where.setdefault("file", self.source.name)
-            raise
+        return self._file._read(columns, options, skip)
 
     def _scan(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None, is_stream: bool) -> Scan:
-        return Scan.of_file(self, columns, options, skip, is_stream)
+        return self._file._scan(columns, options, skip, is_stream)
 
     def _attempt(self, do: Callable[[], _Result]) -> _Result:
-        with error_context(file=self.source.name):
-            return do()
+        return self._file._attempt(do)
 
     def _column_names(self) -> Sequence[str]:
-        return self.schema.columns
+        return self._file._column_names()
 
+    @short_traceback
     def statistics(self, column: ColumnName) -> list[ColumnStatistics]:
         """Return the statistics of a column in each row group, with typed bounds.
 
@@ -120,9 +190,10 @@ class ParquetFile(ReadableTable, OpenFile):
         """
         from .column_statistics import column_statistics
 
-        with error_context(file=self.source.name):
-            return column_statistics(self, column)
+        with error_context(file=self._file.source.name):
+            return column_statistics(self._file, column)
 
+    @short_traceback
     def plan(
         self,
         columns: Columns = None,
@@ -155,10 +226,9 @@ class ParquetFile(ReadableTable, OpenFile):
           row group 0: 1,000 of 5,000 rows in 1 range; a: 1 of 5 pages
         """
         options = ScanOptions(filters=filters, row_groups=row_groups, row_range=row_range, nrows=nrows)
-        with error_context(file=self.source.name):
-            ((_, plan),) = Scan.of_file(self, columns, options).plans()
-            return plan
+        return self._file.plan(columns, options)
 
+    @short_traceback
     def file_bytes(self, reference: Mapping[str, Any], *, verify_checksum: bool = True) -> bytes:
         """Read the bytes that a FILE value refers to.
 
@@ -171,16 +241,12 @@ class ParquetFile(ReadableTable, OpenFile):
         -------
         bytes
         """
-        from numparq.format.file_reference import FileReferenceReader
-
-        with error_context(file=self.source.name):
-            return FileReferenceReader(self.source, self.multi_file_source, verify_checksum).read_reference(reference)
+        return self._file.read_reference(reference, verify_checksum)
 
     def __repr__(self) -> str:
-        return (
-            f"<numparq.ParquetFile {self.source.name!r}: {self.num_rows} rows, {self.schema.num_columns} columns, "
-            f"{self.num_row_groups} row groups>"
-        )
+        groups = pluralize(self.num_row_groups, "row group")
+        size = f"{pluralize(self.num_rows, 'row')}, {pluralize(self.schema.num_columns, 'column')}"
+        return f"<numparq.ParquetFile {self._file.source.name!r}: {size}, {groups}>"
 
 
 def file_bytes(

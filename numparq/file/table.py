@@ -6,8 +6,22 @@ from collections.abc import Callable, Collection, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from numparq.errors import short_traceback
 from numparq.scan.options import ScanOptions
-from numparq.typing import ColumnName, Columns, Filters, RowRange, RuntimeFilters
+from numparq.typing import (
+    AnyDtypeBackend,
+    ColumnName,
+    Columns,
+    Dates,
+    Files,
+    Filters,
+    Geometries,
+    Include,
+    OnError,
+    RowRange,
+    RuntimeFilters,
+    Variants,
+)
 from numparq.util.arguments import explain_unknown_arguments
 
 from .argument_advice import BATCHES_ADVICE, READ_ADVICE
@@ -33,6 +47,7 @@ class ReadableTable:
     if TYPE_CHECKING:
         close: Any
 
+    @short_traceback
     @explain_unknown_arguments(READ_ADVICE)
     def read(
         self,
@@ -41,18 +56,18 @@ class ReadableTable:
         *,
         runtime_filters: RuntimeFilters = (),
         explode: ColumnName | None = None,
-        dtype_backend: str = "numpy",
+        dtype_backend: AnyDtypeBackend = "numpy",
         row_groups: Sequence[int] | None = None,
         row_range: RowRange = None,
         nrows: int | None = None,
         categories: Collection[str] | None = None,
-        include: Sequence[str] = (),
-        dates: str = "objects",
-        geometries: str = "wkb",
-        variants: str = "values",
-        files: str = "references",
+        include: Include = (),
+        dates: Dates = "objects",
+        geometries: Geometries = "wkb",
+        variants: Variants = "values",
+        files: Files = "references",
         verify_crc: bool = True,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         memory_limit: int | None = None,
         threads: int | None = None,
         progress: bool = False,
@@ -81,6 +96,7 @@ class ReadableTable:
         skip = SkipDamaged()
         return skip.read_with_retries(lambda left: self._read(left, options, skip), columns, self._column_names)
 
+    @short_traceback
     @explain_unknown_arguments(BATCHES_ADVICE)
     def iter_batches(
         self,
@@ -92,18 +108,18 @@ class ReadableTable:
         memory_limit: int | None = None,
         runtime_filters: RuntimeFilters = (),
         explode: ColumnName | None = None,
-        dtype_backend: str = "numpy",
+        dtype_backend: AnyDtypeBackend = "numpy",
         row_groups: Sequence[int] | None = None,
         row_range: RowRange = None,
         nrows: int | None = None,
         categories: Collection[str] | None = None,
-        include: Sequence[str] = (),
-        dates: str = "objects",
-        geometries: str = "wkb",
-        variants: str = "values",
-        files: str = "references",
+        include: Include = (),
+        dates: Dates = "objects",
+        geometries: Geometries = "wkb",
+        variants: Variants = "values",
+        files: Files = "references",
         verify_crc: bool = True,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         threads: int | None = None,
     ) -> Batches:
         """Read columns and rows batch by batch, in bounded memory.
@@ -169,6 +185,7 @@ class ReadableTable:
 
         return self._attempt(start)
 
+    @short_traceback
     def count_rows(self, filters: Filters = None, *, memory_limit: int | None = None) -> int:
         """Return the number of rows.
 
@@ -225,6 +242,7 @@ class ReadableTable:
         """
         return self.read(columns, nrows=n)
 
+    @short_traceback
     def to_arrow(self, columns: Columns = None, filters: Filters = None) -> pa.Table:
         """Read columns and rows into an Arrow table.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 from numparq.column.leaf_values import SourceColumn
 from numparq.column.scratch import ThreadScratch
@@ -17,7 +17,7 @@ from numparq.from_pandas.frame import ShreddedFrame, shred_frame
 from numparq.from_pandas.user_schema import UserColumn, parse_schema
 from numparq.io.open import open_sink
 from numparq.io.sink import BytesSink, Sink
-from numparq.typing import FrameOrArrow, PathOrBuffer, SortingColumns, StorageOptions
+from numparq.typing import ColumnWriteOptions, FrameOrArrow, PathOrBuffer, SortingColumns, StorageOptions
 from numparq.util.arguments import check_flag, check_optional_positive_int, thread_count
 from numparq.util.progress import ProgressBar
 from numparq.util.transaction import TransactionalWriter
@@ -131,7 +131,7 @@ class ParquetWriter(TransactionalWriter):
         storage_options: StorageOptions = None,
         filesystem: Any = None,
         context: WriterContext | None = None,
-        **options: Any,
+        **options: Unpack[ColumnWriteOptions],
     ) -> None:
         check_option_names("ParquetWriter", options, ParquetWriter.__init__.__annotations__, WRITER_ADVICE)
         for name, flag in (("store_schema", store_schema), ("append", append)):

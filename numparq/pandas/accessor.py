@@ -8,7 +8,7 @@ import pandas as pd
 
 from numparq.api import to_parquet
 from numparq.file.assemble import FileAssembler
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.file.write_plan import write_plan
 from numparq.file.writer_options import WriterOptions
 from numparq.format.schema import Schema
@@ -72,7 +72,7 @@ class NumparqAccessor:
         assembly.write_magic()
         assembly.write_footer({})
         sink.commit()
-        with ParquetFile(sink.getvalue()) as file:
+        with ReadableFile(sink.getvalue()) as file:
             return file.schema
 
     @property

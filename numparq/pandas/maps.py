@@ -12,7 +12,7 @@ from numparq.column.nested.nested_type import NestedType, is_variant, resolve_ne
 from numparq.dataset.dataset import Dataset
 from numparq.dataset.discover.files import is_dataset_path
 from numparq.errors import SchemaError
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.format.schema import Schema
 
 Converter = Callable[[Any], Any]
@@ -42,13 +42,13 @@ def cast_maps(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, An
             frame.isetitem(place, pd.Series(out, frame.index, copy=False))
 
 
-def _open_again(source: Any, options: dict[str, Any]) -> ParquetFile | Dataset:
+def _open_again(source: Any, options: dict[str, Any]) -> ReadableFile | Dataset:
     """Open the source again for its schema."""
     places = {name: options[name] for name in ("storage_options", "filesystem") if name in options}
     if is_dataset_path(source, **places):
         of_table = {name: options[name] for name in _DATASET_OPTIONS if name in options}
         return Dataset(source, **places, **of_table)
-    return ParquetFile(source, **places)
+    return ReadableFile(source, **places)
 
 
 def _nested_columns(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from numparq.format.arrow_type import ArrowType, DictionaryIndex
 from numparq.format.key_values.time_zones import is_zone_name, warn_of_unknown_zone
 from numparq.kernels.enums import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT64
+from numparq.typing import AnyDtypeBackend, DtypeBackend
 from numparq.util.arguments import did_you_mean
 
 from .dtype_backends import (
@@ -79,6 +80,16 @@ def choose_nested_output_type(leaf: Leaf, hint: ArrowType | None = None) -> Outp
     target = choose_output_type(replace(leaf, max_definition_level=0), hint)
     target = replace(target, array_kind=_FINISH_NESTED.get(target.array_kind, target.array_kind))
     return target.replace_all(nested=True, shares_block=False)
+
+
+def resolve_dtype_backend(dtype_backend: DtypeBackend) -> AnyDtypeBackend:
+    """Return the checked `dtype_backend`; pandas' "no default" marker means "numpy"."""
+    if "no_default" in str(dtype_backend):
+        return "numpy"
+    if dtype_backend not in DTYPE_BACKENDS:
+        close = did_you_mean(dtype_backend, DTYPE_BACKENDS)
+        raise ValueError(f"dtype_backend must be 'numpy_nullable' or 'pyarrow', not {dtype_backend!r}{close}")
+    return dtype_backend
 
 
 def apply_dates(target: OutputType, dates: str) -> OutputType:

@@ -443,6 +443,6 @@ def test_metadata_about_the_old_rows_is_removed(tmp_path):
     numparq.to_parquet(frame, tmp_path / "a.parquet", key_value_metadata=keys)
     numparq.to_parquet(frame, tmp_path / "a.parquet", append=True)
     with numparq.ParquetFile(tmp_path / "a.parquet") as file:
-        key_values = file.footer.key_value_metadata
+        key_values = file._file.footer.key_value_metadata
     assert json.loads(key_values["geo"])["columns"] == {"g": {"encoding": "WKB", "geometry_types": [], "crs": None}}
     assert (key_values["numparq.layout"], key_values["who"]) == (b"", b"me")

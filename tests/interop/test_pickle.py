@@ -73,7 +73,7 @@ def test_copies_are_equal(folder: Path, name: str):
     for how, make in ROUNDS.items():
         made = make(thing)
         assert type(made) is type(thing) or isinstance(made, list), how
-        assert repr(made) == repr(thing), how
+        assert repr(made) == repr(thing) or type(made) is not type(thing), how
         if name != "column" and type(thing).__eq__ is not object.__eq__:
             assert made == thing, how
 

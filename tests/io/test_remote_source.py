@@ -49,19 +49,19 @@ def test_opening_a_file_needs_one_request(store):
     with ParquetFile("/folder/file.parquet", filesystem=store) as file:
         assert store.requests == [(len(DATA) - TAIL, len(DATA))]
         assert store.infos == 1
-        assert file.source.is_remote
-        assert file.coalescing is OBJECT_STORE_COALESCING
+        assert file._file.source.is_remote
+        assert file._file.coalescing is OBJECT_STORE_COALESCING
         assert (file.num_rows, file.num_row_groups, file.schema.columns) == (50_000, 5, ["number", "text"])
         assert file.metadata.created_by.startswith("numparq")
-        assert file.source.num_requests == 1
-        assert file.source.num_bytes == TAIL == store.num_bytes
+        assert file._file.source.num_requests == 1
+        assert file._file.source.num_bytes == TAIL == store.num_bytes
         for group in file.metadata.row_groups:
             for chunk in group.columns:
                 start = chunk.offset_index_offset
-                file.source.read_ranges([(start, start + chunk.offset_index_length)])
+                file._file.source.read_ranges([(start, start + chunk.offset_index_length)])
         assert len(store.requests) == 1, "the page indexes are near the footer"
         pd.testing.assert_frame_equal(file.read(), FRAME)
-        assert (file.source.num_requests, file.source.num_bytes) == (len(store.requests), store.num_bytes)
+        assert (file._file.source.num_requests, file._file.source.num_bytes) == (len(store.requests), store.num_bytes)
     assert store.infos == 2, "one more at the end of the read: was the file replaced?"
 
 
@@ -76,7 +76,7 @@ def test_small_file_needs_one_request(store):
 def test_long_footer_needs_two_requests(store, monkeypatch):
     monkeypatch.setattr(footer_module, "TAIL_BYTES", 300)
     with ParquetFile("/folder/file.parquet", filesystem=store) as file:
-        assert store.requests == [(len(DATA) - 300, len(DATA)), (file.footer_start, len(DATA) - 300)]
+        assert store.requests == [(len(DATA) - 300, len(DATA)), (file._file.footer_start, len(DATA) - 300)]
 
 
 def test_head_is_checked_only_without_extra_request(store):
@@ -205,7 +205,7 @@ def test_prefetched_row_groups_share_a_round_trip():
             for firsts, chunks in zip(starts, columns, strict=True)
         ]
         store.reset()
-        with PrefetchedSource(file.source, batches, file.coalescing) as ahead:
+        with PrefetchedSource(file._file.source, batches, file._file.coalescing) as ahead:
             for number, batch in enumerate(batches):
                 ahead.begin(number)
                 for start, stop in batch.tolist():
@@ -222,8 +222,8 @@ def test_memory_urls():
     to_parquet(FRAME, "memory://remote/file.parquet")
     pd.testing.assert_frame_equal(read_parquet("memory://remote/file.parquet"), FRAME)
     with ParquetFile("memory://remote/file.parquet", storage_options={}) as file:
-        assert file.source.name == "memory://remote/file.parquet"
-        assert file.source.is_remote
+        assert file._file.source.name == "memory://remote/file.parquet"
+        assert file._file.source.is_remote
     with pytest.raises(FileNotFoundError):
         read_parquet("memory://remote/none.parquet")
     pd.testing.assert_frame_equal(read_parquet("memory://remote"), FRAME)
@@ -271,7 +271,7 @@ def test_local_file_systems_are_read_as_local_files(tmp_path):
         assert source.size == len(DATA)
         source.close()
     with ParquetFile(path, filesystem=local) as file:
-        assert file.coalescing is LOCAL_COALESCING
+        assert file._file.coalescing is LOCAL_COALESCING
     with pytest.raises(UnsupportedError, match="a directory"):
         open_source(str(tmp_path), filesystem=local)
 
@@ -382,8 +382,11 @@ def test_ranges_outside_the_file_raise(store):
 
 def test_closed_file_raises(store):
     with ParquetFile("/folder/file.parquet", filesystem=store) as file:
-        file.source.read_ranges([(0, 5), (10, 15)])
-    for read in (lambda: file.source.read_ranges([(0, 5)]), lambda: file.source.read_into(0, np.empty(5, np.uint8))):
+        file._file.source.read_ranges([(0, 5), (10, 15)])
+    for read in (
+        lambda: file._file.source.read_ranges([(0, 5)]),
+        lambda: file._file.source.read_into(0, np.empty(5, np.uint8)),
+    ):
         with pytest.raises(ValueError, match="closed"):
             read()
     file.close()

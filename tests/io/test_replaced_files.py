@@ -64,7 +64,7 @@ def test_one_file_and_shared_jobs(tmp_path):
         task.write(FRAME[:1])
     job.commit([task.message])
     assert len(table.frame(table.splits[0])) == 3
-    assert dataset.single_source().size > 0
+    assert dataset._single_source().size > 0
     assert len(numparq.read_parquet(tmp_path)) == 1
 
 

@@ -134,26 +134,26 @@ def test_opened_file_keeps_its_tail(tmp_path, frame, monkeypatch):
     (tmp_path / "file.parquet").write_bytes(data)
     for path in (tmp_path / "file.parquet", io.BytesIO(data), data):
         with ParquetFile(path) as file:
-            assert file.source.num_requests == 2, "the tail and the first four bytes"
-            assert file.tail.tobytes() == data[-(64 << 10) :]
-            assert file.coalescing is LOCAL_COALESCING
-            before = file.source.num_requests
+            assert file._file.source.num_requests == 2, "the tail and the first four bytes"
+            assert file._file.tail.tobytes() == data[-(64 << 10) :]
+            assert file._file.coalescing is LOCAL_COALESCING
+            before = file._file.source.num_requests
             chunk = file.metadata.row_groups[0].columns[0]
             start, length = chunk.column_index_offset, chunk.column_index_length
-            (piece,) = file.source.read_ranges([(start, start + length)])
+            (piece,) = file._file.source.read_ranges([(start, start + length)])
             assert piece[:length].tobytes() == data[start : start + length]
-            assert file.source.num_requests - before == (path is data), "views of bytes count as requests"
+            assert file._file.source.num_requests - before == (path is data), "views of bytes count as requests"
     monkeypatch.setattr(footer_module, "TAIL_BYTES", 100)
     with ParquetFile(tmp_path / "file.parquet") as file:
-        assert file.source.num_requests == 3
-        assert file.source.num_bytes == len(data) - file.footer_start - 8 + 8 + 4
-        assert len(file.tail) == 100
+        assert file._file.source.num_requests == 3
+        assert file._file.source.num_bytes == len(data) - file._file.footer_start - 8 + 8 + 4
+        assert len(file._file.tail) == 100
 
 
 def test_coalescing_argument(frame):
     coalescing = Coalescing(gap=5, max_bytes=1000)
     with ParquetFile(to_parquet(frame), coalescing=coalescing) as file:
-        assert file.coalescing is coalescing
+        assert file._file.coalescing is coalescing
     with pytest.raises(TypeError, match=r"coalescing must be a numparq\.Coalescing or None, not int"):
         ParquetFile(to_parquet(frame), coalescing=5)
 

@@ -23,7 +23,7 @@ def test_round_trip_of_a_file(registered_engine, tmp_path, kind):
     FRAME.to_parquet(path, engine="numparq")
     tm.assert_frame_equal(pd.read_parquet(path, engine="numparq"), FRAME)
     with numparq.ParquetFile(path) as file:
-        assert file.is_written_by_numparq
+        assert file._file.is_written_by_numparq
 
 
 def test_files_are_exchanged_with_pyarrow(registered_engine, tmp_path):
@@ -56,7 +56,7 @@ def test_numparq_arguments_are_passed_through(registered_engine, tmp_path):
     FRAME.to_parquet(tmp_path / "file", engine="numparq", row_group_size=1, key_value_metadata={"who": "me"})
     with numparq.ParquetFile(tmp_path / "file") as file:
         assert file.num_row_groups == 3
-        assert file.footer.key_value_metadata["who"] == b"me"
+        assert file._file.footer.key_value_metadata["who"] == b"me"
     read = pd.read_parquet(tmp_path / "file", engine="numparq", row_groups=[2], include=["row_number"])
     assert read["row_number"].tolist() == [2]
     with pytest.raises(TypeError, match="no_such_argument"):

@@ -247,7 +247,7 @@ def test_damaged_indexes_and_bloom_filters_never_raise():
     data = numparq.to_parquet(FRAME[:600], row_group_size=300, max_rows_per_page=40, bloom_filter_options={"s": True})
     with numparq.ParquetFile(data) as file:
         last = max(chunk.meta_data.data_page_offset for chunk in file.metadata.row_groups[1].columns)
-        end = file.footer_start
+        end = file._file.footer_start
     rng = np.random.default_rng(8)
     questions = [QUESTIONS[name][0] for name in ("point", "nulls", "not", "prefix", "like", "gap", "several")]
     for _ in range(80):

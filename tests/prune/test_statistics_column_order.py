@@ -278,5 +278,5 @@ def test_statistics_of_one_chunk_as_another_type():
     with ParquetFile(numparq.to_parquet(FRAME)) as file:
         leaf = file.schema.leaf(FRAME.columns.get_loc("u"))
         signed = replace(leaf, logical=None)
-        kinds = [row_group_statistics(file, one, [0]).order.kind for one in (leaf, signed, leaf)]
+        kinds = [row_group_statistics(file._file, one, [0]).order.kind for one in (leaf, signed, leaf)]
     assert kinds == ["unsigned", "signed", "unsigned"]

@@ -231,7 +231,7 @@ def test_units_are_located_by_page_headers():
     assert len(batches) >= 4
     again = numparq.ParquetFile(data)
     list(again.iter_batches(memory_limit=900_000))
-    assert again.source.num_bytes < 3 * again.source.size
+    assert again._file.source.num_bytes < 3 * again._file.source.size
 
 
 def repeated(rows, values_of_a_page):
@@ -258,7 +258,7 @@ def test_rows_of_lists_are_located_by_levels(values_of_a_page):
     arrow = opened.iter_batches(batch_rows=1500, memory_limit=20_000_000).reader().read_all()
     assert arrow["l"].to_pylist() == [[3 * row, 3 * row + 1, 3 * row + 2] for row in range(ROWS)]
     list(opened.iter_batches(memory_limit=20_000_000))
-    assert opened.source.num_bytes < 10 * opened.source.size
+    assert opened._file.source.num_bytes < 10 * opened._file.source.size
 
 
 def test_pages_that_end_within_a_row_cannot_be_divided():

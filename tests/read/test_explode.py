@@ -246,9 +246,9 @@ def test_only_projected_leaves_are_fetched():
     data = write_by_pyarrow(pa.table({"c": values, "n": range(3000)}), compression="none", use_dictionary=False)
     for columns in (["c.list.element.small"], ["n"]):
         with numparq.ParquetFile(io.BytesIO(data)) as file:
-            before = file.source.num_bytes
+            before = file._file.source.num_bytes
             assert len(file.read(columns=columns, explode="c")) == 3000
-            assert file.source.num_bytes - before < 60_000 < len(data)
+            assert file._file.source.num_bytes - before < 60_000 < len(data)
 
 
 # --- index and labels -------------------------------------------------------------------------------------------

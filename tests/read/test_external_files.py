@@ -64,12 +64,12 @@ def test_row_and_column_selection(parts):
         pd.testing.assert_frame_equal(got[["f", "a"]], expected[["f", "a"]][8:23].reset_index(drop=True))
         assert got["row_number"].tolist() == list(range(8, 23))
         assert set(got["file"]) == {str(folder / "_metadata")}
-        assert len(opened.source._sources()) == 3
+        assert len(opened._file.source._sources()) == 3
         assert_same(opened.read(row_groups=[8, 0]), expected.iloc[[28, 29, 0, 1, 2, 3]].reset_index(drop=True))
         with ThreadPoolExecutor(4) as pool:
             for frame in pool.map(lambda _: opened.read(), range(8)):
                 assert_same(frame, expected)
-    assert not opened.source._sources()
+    assert not opened._file.source._sources()
 
 
 def test_open_sibling_files_are_bounded(tmp_path, monkeypatch):
@@ -79,7 +79,7 @@ def test_open_sibling_files_are_bounded(tmp_path, monkeypatch):
     for threads in (1, 3):
         with ParquetFile(tmp_path / "_metadata", external_files=True) as opened:
             assert_same(opened.read(threads=threads), expected)
-            assert len(opened.source._sources()) <= 3 + threads
+            assert len(opened._file.source._sources()) <= 3 + threads
 
 
 def test_external_files_need_a_named_file(parts):

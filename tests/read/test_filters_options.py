@@ -238,11 +238,11 @@ def test_page_indexes_are_cached_with_the_file():
     with ParquetFile(source) as file:
         for row in (250, 251, 999, 0):
             assert_frames_equal(file.read(filters=key == 2 * row), filtered_frame([row]))
-        before = file.source.num_requests
+        before = file._file.source.num_requests
         file.read(["value"], filters=key == 2 * 250)
-        again = file.source.num_requests
+        again = file._file.source.num_requests
         file.read(["value"], filters=key == 2 * 251)
-        assert file.source.num_requests - again <= again - before <= 3
+        assert file._file.source.num_requests - again <= again - before <= 3
         assert_frames_equal(file.read(), FRAME)
 
 
@@ -282,7 +282,7 @@ def test_pages_of_lists_that_a_stream_finds_after_a_read_of_some_rows(tmp_path):
         with ParquetFile(path) as file:
             if rows is not None:
                 file.read(row_range=rows)
-            before = file.source.num_bytes
+            before = file._file.source.num_bytes
             assert sum(map(len, file.iter_batches(batch_rows=200))) == len(lists)
-            read.append(file.source.num_bytes - before)
+            read.append(file._file.source.num_bytes - before)
     assert read[1] <= 1.1 * read[0]

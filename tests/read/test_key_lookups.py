@@ -174,9 +174,9 @@ def test_open_file_reads_indexes_once() -> None:
     with numparq.ParquetFile(keyed_file()) as file:
 
         def count(columns, filters) -> int:
-            before = file.source.num_bytes
+            before = file._file.source.num_bytes
             assert len(file.read(columns, filters=filters)) == 1
-            return file.source.num_bytes - before
+            return file._file.source.num_bytes - before
 
         key, back = col("key") == 30, (col("key") == 30) & (col("back") == ROWS - 11)
         first, again = count(["text"], key), count(["text"], key)
@@ -202,7 +202,7 @@ def test_only_indexes_of_settled_files_stay_cached_after_close(tmp_path, monkeyp
     monkeypatch.setattr(planner, "ColumnIndexPruner", recorded)
     for row in (10, 11, 2000, 3500):
         with numparq.ParquetFile(path) as file:
-            alive.update((file, file.source))
+            alive.update((file, file._file.source))
             assert len(file.read(["text"], filters=col("key") == 3 * row)) == 1
         del file
     gc.collect()

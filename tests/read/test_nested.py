@@ -351,9 +351,9 @@ def test_only_projected_leaves_are_fetched():
     rows = [{"small": 1, "large": "x" * 100 + str(number)} for number in range(3000)]
     data = write_by_pyarrow(pa.table({"s": rows}), compression="none", use_dictionary=False)
     with numparq.ParquetFile(io.BytesIO(data)) as file:
-        before = file.source.num_bytes
+        before = file._file.source.num_bytes
         assert file.read(columns=["s.small"])["small"].sum() == 3000
-        assert file.source.num_bytes - before < 50_000 < len(data)
+        assert file._file.source.num_bytes - before < 50_000 < len(data)
 
 
 # --- pandas types stored as structs ---------------------------------------------------------------------------

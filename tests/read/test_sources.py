@@ -15,6 +15,7 @@ import pytest
 
 from numparq import Dataset, InvalidFileError, ParquetFile, UnsupportedError, read_parquet, to_parquet
 from numparq.column.jobs.task import DecodeTask
+from numparq.format.open_file import OpenFile
 from support.compare import assert_frames_equal, write_by_pyarrow
 
 pa = pytest.importorskip("pyarrow")
@@ -257,7 +258,7 @@ def test_errors_name_the_file(path, data):
 
 
 def test_file_truncated_during_a_read(path, data, monkeypatch):
-    monkeypatch.setattr(ParquetFile, "check_unchanged", lambda file: None)  # the file shrinks after this check
+    monkeypatch.setattr(OpenFile, "check_unchanged", lambda file: None)  # the file shrinks after this check
     with ParquetFile(path) as file:
         path.write_bytes(data[:2000])
         with pytest.raises(InvalidFileError, match="is truncated"):

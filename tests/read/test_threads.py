@@ -238,7 +238,7 @@ def test_chunk_metadata_is_parsed_once(data, monkeypatch):
         time.sleep(0.002)  # releases the GIL
         return kernels.read_thrift_structs(bytes_, starts, places, *rest)
 
-    shared = ParquetFile(data).footer
+    shared = ParquetFile(data)._file.footer
     footer = Footer(shared.data, shared.length)  # nothing parsed yet
     groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
     expected = shared.chunks.read_table(groups, columns)

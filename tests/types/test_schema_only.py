@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ import numparq
 from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.pandas_dtypes import DtypeSpec
 from numparq.format.logical_type import LogicalType
+from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, INT32, INT64, INT96
 from numparq.kernels.tables import INT96_US
@@ -146,7 +148,7 @@ def read_schema_only(table, may_be_null, columns=None):
     """Read a table with schema-only output types."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
-    with numparq.ParquetFile(buffer) as file, WorkerPool(1) as pool:
+    with contextlib.closing(OpenFile(buffer)) as file, WorkerPool(1) as pool:
         found = project_columns(file, columns, ScanOptions())
         reader = FileReader([ScanFile(file, 0, columns=found.identity)])
         targets = found.schema_only_types([may_be_null] * len(found.leaves))

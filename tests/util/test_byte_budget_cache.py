@@ -256,11 +256,11 @@ def test_write_with_restored_time_has_another_entry(tmp_path, monkeypatch):
     write(path, 10_000, write_statistics=False)
     os.utime(path, ns=(10**18, 10**18))
     with numparq.ParquetFile(path) as file:
-        file.entry.put({"pages": 1}, 100)
+        file._file.entry.put({"pages": 1}, 100)
     with numparq.ParquetFile(path) as file:
-        assert file.entry == {"pages": 1}
+        assert file._file.entry == {"pages": 1}
     time.sleep(0.05)  # more than a tick of the clock of the file system
     write(path, 20_000, write_statistics=False)
     os.utime(path, ns=(10**18, 10**18))
     with numparq.ParquetFile(path) as file:
-        assert file.entry == {}
+        assert file._file.entry == {}

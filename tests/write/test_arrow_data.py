@@ -80,7 +80,7 @@ def test_batches_are_gathered_into_row_groups(batch_rows):
     table = pa.table({"a": np.arange(50), "b": pa.array([str(number % 3) for number in range(50)]).dictionary_encode()})
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(batch_rows))
     file = numparq.ParquetFile(numparq.to_parquet(reader, row_group_size=20))
-    assert file.footer.row_group_num_rows.tolist() == [20, 20, 10]
+    assert file._file.footer.row_group_num_rows.tolist() == [20, 20, 10]
     assert file.read()["a"].tolist() == list(range(50))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from numparq.dataset.commit.local_stage import LocalJob
 from numparq.dataset.commit.record import CommitChanges
@@ -26,7 +26,7 @@ from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables
 from numparq.from_pandas.frame import ShreddedFrame
 from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
-from numparq.typing import FrameOrArrow, PathLike, StorageOptions
+from numparq.typing import ExistingDataBehavior, FileOptions, FrameOrArrow, PathLike, StorageOptions, TableFormat
 from numparq.util.arguments import check_flag, check_list, check_optional_positive_int, check_seconds
 from numparq.util.transaction import TransactionalWriter
 
@@ -108,17 +108,17 @@ class DatasetWriter(TransactionalWriter):
         schema: Any = None,
         *,
         partition_cols: Sequence[Any] | None = None,
-        existing_data_behavior: str = "error",
+        existing_data_behavior: ExistingDataBehavior = "error",
         max_rows_per_file: int | None = None,
         max_bytes_per_file: int | None = None,
         write_metadata_file: bool = False,
         keep_replaced: float = 0,
-        table_format: str = "auto",
+        table_format: TableFormat = "auto",
         threads: int | None = None,
         progress: bool = False,
         storage_options: StorageOptions = None,
         filesystem: Any = None,
-        **options: Any,
+        **options: Unpack[FileOptions],
     ) -> None:
         if existing_data_behavior not in EXISTING_DATA_BEHAVIORS:
             raise ValueError(
@@ -313,7 +313,7 @@ def write_dataset(
     index: bool | None = None,
     *,
     append: bool = False,
-    existing_data_behavior: str = "error",
+    existing_data_behavior: ExistingDataBehavior = "error",
     **options: Any,
 ) -> None:
     """Write a frame as a dataset in one commit; options are those of `DatasetWriter`.

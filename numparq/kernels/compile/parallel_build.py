@@ -36,7 +36,10 @@ def build_in_parallel(
     parts = partition_kernels(kernels, build_processes() if processes is None else processes)
     done = []
     with _workers(group, parts[1:]) as workers:
-        done.append((parts[0], build_object({name: kernels[name] for name in parts[0]})))
+        try:
+            done.append((parts[0], build_object({name: kernels[name] for name in parts[0]})))
+        except KeyboardInterrupt:  # without 200 lines of Numba's
+            raise KeyboardInterrupt("kernels were being compiled, which the next call begins again") from None
         for names, worker in zip(parts[1:], workers, strict=True):
             code = _result(worker)
             done.append((names, build_object({name: kernels[name] for name in names}) if code is None else code))

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from numparq.errors import InvalidFileError, ParquetError
+from numparq.errors import InvalidFileError, ParquetError, short_traceback
 from numparq.util.background_threads import BackgroundThreads
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class Batches:
     def __iter__(self) -> Batches:
         return self
 
+    @short_traceback
     def __next__(self) -> pd.DataFrame:
         if self._frames is None:
             units = self._unread()

@@ -12,7 +12,7 @@ import xxhash
 
 from numparq.dataset.splits.reader import SplitReader
 from numparq.errors import UnsupportedError
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
 from numparq.format.thrift.encode import encode_struct
@@ -110,7 +110,7 @@ def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: 
     """
     for part in piece.split.parts:
         groups = sorted({group.row_group for group in part.groups or ()})
-        with ParquetFile(part.file.path, filesystem=filesystem) as file:
+        with ReadableFile(part.file.path, filesystem=filesystem) as file:
             for group, name, values in _column_values(_with_int96_as_bytes(file), columns, groups):
                 if any(map(_has_nanoseconds, _flatten(values))):
                     raise UnsupportedError(
@@ -122,7 +122,7 @@ def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: 
                     )
 
 
-def _column_values(file: ParquetFile, columns: Sequence[str], groups: Sequence[int]) -> Iterator[tuple[int, str, Any]]:
+def _column_values(file: ReadableFile, columns: Sequence[str], groups: Sequence[int]) -> Iterator[tuple[int, str, Any]]:
     """Yield (row group, column, Arrow values) for the named columns that the file has; no `groups`: all row groups."""
     wanted = [name for name in columns if name in file.schema.columns]
     for group in (groups or range(file.num_row_groups)) if wanted else ():
@@ -159,7 +159,7 @@ def _has_nanoseconds(values: Any) -> bool:
 # --- INT96 as bytes ---------------------------------------------------------------------------------------------------
 
 
-def _with_int96_as_bytes(file: ParquetFile) -> ParquetFile:
+def _with_int96_as_bytes(file: ReadableFile) -> ReadableFile:
     """Return a copy of the open file whose footer declares INT96 columns as 12-byte arrays, which are stored alike."""
     stored = file.footer.data[: file.footer.length].tobytes()
     content, _ = read_struct("FileMetaData", stored, lambda check, message: None)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import compute as pc
 
 from numparq.dataset.splits.reader import SplitReader
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.file.writer import ParquetWriter
 from numparq.format.schema import Leaf
 
@@ -100,7 +100,7 @@ def _write_sizes(table: pa.Table, options: dict[str, Any]) -> dict[str, int]:
     """Write rows to memory; return the compressed bytes of each leaf column."""
     with ParquetWriter(None, threads=1, **options) as writer:
         writer.write(table)
-    with ParquetFile(writer.getvalue()) as file:
+    with ReadableFile(writer.getvalue()) as file:
         groups = np.arange(file.num_row_groups)
         return {
             ".".join(leaf.path): int(file.footer.chunks["total_compressed_size"][groups, leaf.index].sum())

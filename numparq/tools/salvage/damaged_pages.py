@@ -12,7 +12,7 @@ import numpy as np
 
 from numparq.api import to_parquet
 from numparq.errors import InvalidFileError, ParquetError
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.file.writer import ParquetWriter
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.footer.rewrite import split_footer
@@ -27,6 +27,7 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.scan.recovery.losses import LOST_ATTR, Lost, choose_columns
 from numparq.tools.verify.deviations import Deviation
 from numparq.tools.verify.file import check_file
+from numparq.typing import AnyDtypeBackend, Codec
 from numparq.util.progress import ProgressBar
 
 from .output import SALVAGE_CREATED_BY, CheckedSink, RestoredSource, Salvaged, write_salvaged
@@ -39,7 +40,7 @@ _KEYS_CHECKED = {"key-arrow-schema": "ARROW:schema", "key-pandas": "pandas"}
 
 
 def rewrite_rows(
-    file: ParquetFile,
+    file: ReadableFile,
     survey: DamageSurvey,
     out: Any,
     *,
@@ -87,7 +88,7 @@ def rewrite_rows(
     return None
 
 
-def _valid_key_values(file: ParquetFile, stale: Collection[str]) -> dict[str, str | bytes]:
+def _valid_key_values(file: ReadableFile, stale: Collection[str]) -> dict[str, str | bytes]:
     """Return the key-value metadata of a file, for the rows as read, without the keys in `stale`."""
     keys = drop_calendar(file.footer.key_value_metadata)
     arrow = keys.get("ARROW:schema")
@@ -96,9 +97,9 @@ def _valid_key_values(file: ParquetFile, stale: Collection[str]) -> dict[str, st
     return {key: value for key, value in keys.items() if key not in stale}
 
 
-def _read_intact_rows(file: ParquetFile, survey: DamageSurvey) -> Iterator[pd.DataFrame]:
+def _read_intact_rows(file: ReadableFile, survey: DamageSurvey) -> Iterator[pd.DataFrame]:
     """Yield the intact rows of each row group as a frame; one without rows if there are none."""
-    backend = "pyarrow" if find_spec("pyarrow") is not None else "numpy"
+    backend: AnyDtypeBackend = "pyarrow" if find_spec("pyarrow") is not None else "numpy"
     columns = [name for name in file.schema.columns if name not in survey.dropped] if survey.dropped else None
     groups = [[group] for group in range(file.num_row_groups) if survey.num_intact_rows(group)]
     for row_groups in groups or [[]]:
@@ -152,7 +153,7 @@ def _changed_columns(
     """Return the columns, except those in `dropped`, whose stored types change when the frame is written."""
     made = to_parquet(frame[:1], schema=variants)
     assert made is not None
-    with ParquetFile(made) as file:
+    with ReadableFile(made) as file:
         new = _column_types(file.schema)
     return [name for name, types in _column_types(schema).items() if name not in dropped and new.get(name) != types]
 
@@ -166,7 +167,7 @@ def _column_types(schema: Schema) -> dict[str, list[tuple[Any, ...]]]:
     return types
 
 
-def _first_codec(file: ParquetFile) -> str:
+def _first_codec(file: ReadableFile) -> Codec:
     """Return the codec of the first column chunk, or ZSTD if there is none, or numparq cannot write it."""
     name = "ZSTD"
     with suppress(InvalidFileError):
@@ -174,7 +175,8 @@ def _first_codec(file: ParquetFile) -> str:
             return "zstd"
         codec = int(file.footer.chunks.read_table([0], [0])["codec"][0, 0])
         name = CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else name
-    return {"UNCOMPRESSED": "none", "LZO": "zstd", "LZ4": "lz4", "LZ4_RAW": "lz4"}.get(name, name.lower())
+    codec_names = {"UNCOMPRESSED": "none", "LZO": "zstd", "LZ4": "lz4", "LZ4_RAW": "lz4"}
+    return cast(Codec, codec_names.get(name, name.lower()))
 
 
 def _describe_loss(loss: Any) -> str:
@@ -207,7 +209,7 @@ def _keep_intact_rows(source: FileSource, out: Any, errors: list[Deviation], pro
 
     Return None if nothing is lost and a copy is as good: the file is sound, or cannot be rewritten.
     """
-    with ParquetFile(RestoredSource(source.name)) as file:
+    with ReadableFile(RestoredSource(source.name)) as file:
         _check_is_salvageable(file.footer)
         survey = survey_damage(file)
         if not survey.losses and not errors:
@@ -249,7 +251,7 @@ def _check_is_salvageable(footer: Footer) -> None:
         )
 
 
-def _keep_row_groups(source: FileSource, file: ParquetFile, out: Any, survey: DamageSurvey) -> Salvaged | None:
+def _keep_row_groups(source: FileSource, file: ReadableFile, out: Any, survey: DamageSurvey) -> Salvaged | None:
     """Copy the file and write a new footer with only the row groups that lost nothing.
 
     Return None, with nothing written, if this would lose more than `survey` does.
@@ -321,7 +323,7 @@ def readable_leaves(schema: Schema) -> Iterator[Leaf]:
             yield schema.leaf(index)
 
 
-def survey_damage(file: ParquetFile) -> DamageSurvey:
+def survey_damage(file: ReadableFile) -> DamageSurvey:
     """Read each row group, skipping damage, and choose rows and columns as a read of the whole file does."""
     columns = list(file.schema.columns)
     leaf_columns = {leaf.name: leaf.path[0] for leaf in readable_leaves(file.schema)}

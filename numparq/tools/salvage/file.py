@@ -8,7 +8,7 @@ from typing import Any
 
 from numparq.dataset.listing.table_formats import check_plain_file
 from numparq.errors import ParquetError, UnsupportedError, error_context
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.io.filesystem import is_url, strip_file_scheme
 from numparq.io.local_source import FileSource
 from numparq.kernels.enums import CODEC_NAMES
@@ -102,7 +102,7 @@ def salvage(
 def _is_readable(path: str | os.PathLike[str]) -> bool:
     """Whether the footer can be read."""
     try:
-        with ParquetFile(RestoredSource(path)):
+        with ReadableFile(RestoredSource(path)):
             return True
     except UnsupportedError:
         raise

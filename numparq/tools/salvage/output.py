@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numparq.errors import InvalidFileError, ParquetError
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.format.footer.tail import MAGIC
 from numparq.io.copy import copy_prefix
 from numparq.io.local_sink import FileSink
 from numparq.io.local_source import FileSource
 from numparq.io.source import read_bytes
-from numparq.plan.explain import pluralize
+from numparq.util.pluralize import pluralize
 from numparq.util.version import __version__
 
 # `created_by` of footers that have none.
@@ -76,7 +76,7 @@ class CheckedSink(FileSink):
 
     def _complete(self) -> None:
         try:
-            with ParquetFile(self.temporary) as file:
+            with ReadableFile(self.temporary) as file:
                 file.read(nrows=0)  # the columns of a file without rows
                 for row_group in range(file.num_row_groups):
                     file.read(row_groups=[row_group])

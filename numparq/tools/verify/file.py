@@ -8,7 +8,7 @@ from typing import Any
 from numparq.column.nested.nested_type import NestedType, is_variant
 from numparq.column.projection import select_columns
 from numparq.errors import LimitError, ParquetError, UnsupportedError, error_context
-from numparq.file.reader import ParquetFile
+from numparq.file.readable_file import ReadableFile
 from numparq.format.schema import Leaf
 from numparq.io.open import open_source
 from numparq.io.sibling_files import SiblingFiles
@@ -176,7 +176,7 @@ def _check_variant_values(source: Source, metadata: dict[str, Any], findings: Fi
         return
     if any(chunk.get("file_path") for group in metadata["row_groups"] for chunk in group["columns"]):
         return
-    file = ParquetFile(source)  # not closed: the source is the caller's
+    file = ReadableFile(source)  # not closed: the source is the caller's
     for column in select_columns(file.schema, None):
         if isinstance(column, Leaf) or not _has_variants(column.full_type):
             continue

@@ -15,6 +15,7 @@ import pytest
 
 import numparq
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
+from numparq.format.open_file import OpenFile
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -168,7 +169,7 @@ def arrow_type(schema: DatasetSchema, name: str) -> Any:
 @pytest.mark.parametrize("seed", range(12))
 def test_merged_read_returns_written_values(seed: int, backend: str, tmp_path: Path) -> None:
     tables = Schemas(seed).write(tmp_path)
-    files = [numparq.ParquetFile(tmp_path / f"{number}.parquet") for number in range(len(tables))]
+    files = [OpenFile(tmp_path / f"{number}.parquet") for number in range(len(tables))]
     schema = DatasetSchema.from_files(files)
     names = list(dict.fromkeys(name for table in tables for name in table.column_names))
     assert schema.schema.columns == names

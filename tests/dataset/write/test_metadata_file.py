@@ -185,7 +185,7 @@ def test_bounds_of_other_column_orders_are_dropped(tmp_path):
 def test_statistics_of_same_writer_are_kept():
     data = numparq.to_parquet(pd.DataFrame({"n": [1], "s": ["x"], "u": np.array([1], np.uint32), "r": [1.0]}))
     with numparq.ParquetFile(data) as file:
-        assert misread_statistics(file.footer, file.footer) == {}
+        assert misread_statistics(file._file.footer, file._file.footer) == {}
 
 
 def test_wrong_null_counts_are_dropped_from_metadata_file(tmp_path):

@@ -30,13 +30,13 @@ def test_equal_footers_are_shared(tmp_path: Path) -> None:
     first, same = _write_file(tmp_path / "a", values), _write_file(tmp_path / "b", values)
     other = _write_file(tmp_path / "c", values + 1)
     with numparq.ParquetFile(first) as a, numparq.ParquetFile(same) as b, numparq.ParquetFile(other) as c:
-        assert a.footer is b.footer
-        assert a.footer is not c.footer
+        assert a._file.footer is b._file.footer
+        assert a._file.footer is not c._file.footer
 
 
 def test_footers_of_many_files_stay_cached() -> None:
     files = [numparq.to_parquet(pd.DataFrame({"a": [number]})) for number in range(100)]
-    first, again = ([numparq.ParquetFile(data).footer for data in files] for _ in range(2))
+    first, again = ([numparq.ParquetFile(data)._file.footer for data in files] for _ in range(2))
     assert len({*map(id, first)}) == 100
     assert [*map(id, first)] == [*map(id, again)]
 
@@ -57,8 +57,8 @@ def test_large_footer_is_not_cached() -> None:
     frame = pd.DataFrame(np.zeros((2, 3000)), columns=[f"column {number}" for number in range(3000)])
     data = numparq.to_parquet(frame)
     with numparq.ParquetFile(data) as a, numparq.ParquetFile(data) as b:
-        assert a.footer.length > 128 << 10
-        assert a.footer is not b.footer
+        assert a._file.footer.length > 128 << 10
+        assert a._file.footer is not b._file.footer
 
 
 def test_equal_footers_with_different_pages(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_equal_schemas_are_shared() -> None:
         numparq.ParquetFile(data) for data in (encode_columns("a", "b"), encode_columns("a", "b", row_group_size=2))
     )
     assert first.schema is second.schema
-    assert first.arrow_schema is second.arrow_schema
-    assert first.pandas_metadata is second.pandas_metadata
+    assert first._file.arrow_schema is second._file.arrow_schema
+    assert first._file.pandas_metadata is second._file.pandas_metadata
     assert first.schema.flat_leaf(1) is second.schema.flat_leaf(1)
 
 
@@ -144,10 +144,10 @@ def test_large_schemas_are_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_shared_key_value_metadata_is_read_only() -> None:
     data = encode_columns("a", "b")
-    keys = numparq.ParquetFile(data).footer.key_value_metadata
+    keys = numparq.ParquetFile(data)._file.footer.key_value_metadata
     with pytest.raises(TypeError):
         del keys["pandas"]  # type: ignore[attr-defined]
-    assert "pandas" in numparq.ParquetFile(data).footer.key_value_metadata
+    assert "pandas" in numparq.ParquetFile(data)._file.footer.key_value_metadata
 
 
 def test_frames_do_not_share_column_labels() -> None:

@@ -41,7 +41,7 @@ def bytes_of_warm_read(path) -> int:
     read(path)
     with numparq.ParquetFile(path) as file:
         file.read(COLUMNS)
-        return file.source.num_bytes
+        return file._file.source.num_bytes
 
 
 def test_warm_read_costs_the_columns_that_it_reads(tmp_path, parsed):
@@ -83,7 +83,7 @@ def test_what_reads_derive_from_a_footer_is_charged(tmp_path, parsed, monkeypatc
     """A footer that outgrows the budget with all its columns leaves the cache, alone, for another file's."""
     write(tmp_path / "a")
     with numparq.ParquetFile(tmp_path / "a") as file:
-        footer: Footer = file.footer
+        footer: Footer = file._file.footer
         size = footer.num_bytes
         assert footer.length < size < 10 * footer.length
     cache = ByteBudgetCache(size + (1 << 20))
@@ -95,7 +95,7 @@ def test_what_reads_derive_from_a_footer_is_charged(tmp_path, parsed, monkeypatc
         assert size < cache.info().num_bytes <= cache.max_bytes
         file.read()
     with numparq.ParquetFile(tmp_path / "a") as file:
-        assert file.footer.num_bytes > cache.max_bytes
+        assert file._file.footer.num_bytes > cache.max_bytes
     assert cache.info().num_files == 2
     assert cache.info().num_bytes > cache.max_bytes
     cache.entry("other")

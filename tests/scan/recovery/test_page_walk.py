@@ -39,9 +39,9 @@ def chunk(request):
     reader = ModuleReader(open_source(file.getvalue()))
     opened = numparq.ParquetFile(file.getvalue())
     (leaf,) = opened.schema
-    tables = ChunkTables(opened.footer, [leaf], [0], opened.footer_start, None)
+    tables = ChunkTables(opened._file.footer, [leaf], [0], opened._file.footer_start, None)
     table = tables.chunk_table([0], [choose_output_type(leaf)], RowSlices.single(0, 0, 500))
-    record = opened.footer.chunks.chunk_record(0, 0)
+    record = opened._file.footer.chunks.chunk_record(0, 0)
     return reader, table, read_chunk_pages(reader, record, *table[0, [C_START, C_END]].tolist(), 500)
 
 

@@ -21,7 +21,7 @@ def count_io(data: Any, read: Callable[[numparq.ParquetFile], Any]) -> tuple[Any
             found = read(file)
         except numparq.ParquetError as error:
             found = str(error)
-        return found, file.source.num_bytes, file.source.num_requests
+        return found, file._file.source.num_bytes, file._file.source.num_requests
 
 
 class RecordingFile(io.BytesIO):

@@ -35,8 +35,8 @@ def int96_file(path, column):
         row_group_size=2,
     )
     with numparq.ParquetFile(path) as file:
-        content, _ = read_struct("FileMetaData", file.footer.data.tobytes(), lambda check, message: None)
-        start = file.footer_start
+        content, _ = read_struct("FileMetaData", file._file.footer.data.tobytes(), lambda check, message: None)
+        start = file._file.footer_start
     for element in content["schema"]:
         if element.get("type") == FIXED_LEN_BYTE_ARRAY:
             element["type"] = INT96

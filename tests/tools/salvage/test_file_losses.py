@@ -239,7 +239,7 @@ def test_output_is_read_back_before_it_has_its_name(tmp_path, monkeypatch):
     def fail(*args: object, **options: object) -> None:
         raise InvalidFileError("unreadable", row_group=1, column="f", file="temporary")
 
-    monkeypatch.setattr("numparq.tools.salvage.output.ParquetFile", fail)
+    monkeypatch.setattr("numparq.tools.salvage.output.ReadableFile", fail)
     message = "what is left cannot be read back: unreadable; nothing was written"
     with pytest.raises(InvalidFileError, match=message) as caught:
         salvage(tmp_path / "damaged", out, tmp_path / "schema")
