@@ -41,11 +41,16 @@ def conform_to_file(footer: Footer, columns: Sequence[SchemaNode]) -> list[Schem
 
 def file_columns(footer: Footer) -> list[UserColumn]:
     """Return the columns of a file, with the Arrow types that ``ARROW:schema`` has for them."""
-    nodes = file_nodes(footer)
-    schema = ArrowSchema(footer.key_value_metadata.get("ARROW:schema"), len(nodes))
+    columns = [UserColumn(node, field_from_node(node)) for node in file_nodes(footer)]
+    return hinted_columns(columns, footer.key_value_metadata.get("ARROW:schema"))
+
+
+def hinted_columns(columns: Sequence[UserColumn], arrow_schema: str | bytes | memoryview | None) -> list[UserColumn]:
+    """Return columns with the Arrow types of a value of ``ARROW:schema``, where these are stored so."""
+    schema = ArrowSchema(arrow_schema, len(columns))
     return [
-        UserColumn(node, _hinted_field(field_from_node(node), schema.field_hint(number)))
-        for number, node in enumerate(nodes)
+        UserColumn(column.node, _hinted_field(column.field, schema.field_hint(number)))
+        for number, column in enumerate(columns)
     ]
 
 

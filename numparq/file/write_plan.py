@@ -15,7 +15,7 @@ from numparq.format.column_order import ColumnOrder, leaf_orders
 from numparq.format.schema import Leaf
 from numparq.format.schema_node import SchemaNode, leaf_columns, to_schema_elements
 from numparq.format.thrift.encode import EncodedThrift, encode_field
-from numparq.kernels.enums import BYTE_ARRAY
+from numparq.kernels.enums import BYTE_ARRAY, DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY
 from numparq.util.bounded_cache import fork_safe_lru_cache
 from numparq.util.worker_pool import WorkerPool
 
@@ -24,6 +24,8 @@ from .writer_options import WriterOptions
 # Smaller chunks are mostly Python code, where threads only contend for the GIL.
 _MIN_PARALLEL_ROWS = 4096
 _JOINED_VALUES = 1 << 16  # columns of one type are encoded together up to so many values
+
+_DELTAS = (DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY)
 
 _MAX_CACHED, _MAX_CACHED_COLUMNS = 8, 1 << 14
 
@@ -35,6 +37,8 @@ class WritePlan(NamedTuple):
     ----------
     paths : list of bytes
         `ColumnMetaData.path_in_schema` of each leaf, encoded.
+    delta_leaves : frozenset of int
+        Leaves of byte arrays in a DELTA encoding, which pyarrow cannot read as dictionaries.
     """
 
     leaves: list[Leaf]
@@ -42,6 +46,7 @@ class WritePlan(NamedTuple):
     column_orders: EncodedThrift
     paths: list[bytes]
     encoder: ColumnEncoder
+    delta_leaves: frozenset[int]
 
 
 def write_plan(
@@ -60,8 +65,10 @@ def _build_plan(
     schema = encode_field("FileMetaData", "schema", to_schema_elements(columns))
     unions = encode_field("FileMetaData", "column_orders", [order.thrift_union for order in by_leaf])
     paths = [encode_field("ColumnMetaData", "path_in_schema", list(leaf.path)) for leaf in leaves]
-    encoder = ColumnEncoder(leaves, by_leaf, options.resolve(leaves))
-    return WritePlan(leaves, EncodedThrift(schema), EncodedThrift(unions), paths, encoder)
+    resolved = options.resolve(leaves)
+    deltas = frozenset(leaf.index for leaf, each in zip(leaves, resolved, strict=True) if each.encoding in _DELTAS)
+    encoder = ColumnEncoder(leaves, by_leaf, resolved)
+    return WritePlan(leaves, EncodedThrift(schema), EncodedThrift(unions), paths, encoder, deltas)
 
 
 _cached_plan = fork_safe_lru_cache(_MAX_CACHED)(_build_plan)

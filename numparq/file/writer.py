@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Unpack
 
@@ -20,13 +20,16 @@ from numparq.io.sink import BytesSink, Sink
 from numparq.typing import ColumnWriteOptions, FrameOrArrow, PathOrBuffer, SortingColumns, StorageOptions
 from numparq.util.arguments import check_flag, check_optional_positive_int, thread_count
 from numparq.util.progress import ProgressBar
+from numparq.util.text import is_utf8
 from numparq.util.transaction import TransactionalWriter
 from numparq.util.version import __version__
 from numparq.util.worker_pool import WorkerPool
 
 from . import writer_options
 from .append import extend_key_values, open_existing
+from .append_schema import hinted_columns
 from .argument_advice import WRITER_ADVICE
+from .arrow_types import without_dictionaries
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
 from .fit_frame import fit_frame, frame_schema, retyped_leaves
@@ -303,11 +306,22 @@ class ParquetWriter(TransactionalWriter):
 
     def _finish(self) -> None:
         assert self._assembler is not None
+        self._drop_dictionaries(self._assembler.plan.delta_leaves)
         metadata = self._metadata | self._given_metadata
         if not self._existing and self._store_schema:
             fields = [column.field for column in self._columns]
             metadata["ARROW:schema"] = self._arrow_schema or arrow_schema_value(fields, metadata)
         self._assembler.write_footer(metadata)
+
+    def _drop_dictionaries(self, leaves: Collection[int]) -> None:
+        """Replace dictionaries among the Arrow types of some leaf columns, which pyarrow could not read as such."""
+        if leaves:
+            have = hinted_columns(self._columns, self._arrow_schema) if self._arrow_schema else self._columns
+            columns = without_dictionaries(have, leaves)
+            if columns != have:
+                self._columns, self._arrow_schema = columns, None
+                if self._existing:
+                    self._existing.replace_arrow_schema(columns)
 
     def close(self) -> None:
         """Write the footer and commit the file."""
@@ -381,4 +395,10 @@ def _check_key_values(metadata: object) -> dict[str, str | bytes]:
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, (str, bytes)):
             raise TypeError(f"key_value_metadata must be a dict of str to str or bytes, but has {key!r}: {value!r}")
+        for part in (key, value):
+            if not is_utf8(part):
+                raise ValueError(
+                    f"key_value_metadata has {part[:40]!r} in {key!r}, which is not UTF-8, as Parquet requires; "
+                    "encode it as text, such as base64"
+                )
     return dict(metadata)

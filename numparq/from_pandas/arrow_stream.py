@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pandas as pd
 
-from numparq.errors import UnsupportedError
+from numparq.errors import SchemaError, UnsupportedError
 from numparq.format.key_values.arrow import ArrowField
 from numparq.types.pyarrow import field_from_pyarrow, field_to_pyarrow
 from numparq.typing import ArrowStream
 from numparq.util.optional import import_pyarrow
+from numparq.util.text import is_utf8
 
 from .frame import ShreddedFrame, shred_frame
 
@@ -115,8 +116,13 @@ def arrow_key_values(shredded: ShreddedFrame, schema: pa.Schema, *, is_own: bool
     """Replace the key-value metadata of a shredded frame by those of the Arrow schema that its rows came with.
 
     If that is the file's schema too (`is_own`), it is also the value of ``ARROW:schema``, with the metadata of fields.
+    Metadata that are not UTF-8 are in this value only, as polars refuses files that have them beside it.
     """
-    metadata = {key.decode("utf-8", "replace"): value for key, value in (schema.metadata or {}).items()}
+    pairs = schema.metadata or {}
+    metadata = {key.decode(): value for key, value in pairs.items() if is_utf8(key) and is_utf8(value)}
+    if len(metadata) < len(pairs) and not is_own:
+        key = next(key for key, value in pairs.items() if not (is_utf8(key) and is_utf8(value)))
+        raise SchemaError(f"the Arrow metadata of the key {key!r} are not UTF-8, as Parquet requires; drop them")
     metadata.pop(_ARROW_KEY, None)
     encoded = binascii.b2a_base64(schema.serialize().to_pybytes(), newline=False).decode() if is_own else None
     return replace(shredded, key_value_metadata=metadata, arrow_schema=encoded)

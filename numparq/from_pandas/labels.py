@@ -12,6 +12,7 @@ import pandas as pd
 from numparq.errors import SchemaError
 from numparq.format.key_values.pandas import range_entry
 from numparq.format.key_values.pandas_labels import LabelNote, label_note, label_notes
+from numparq.util.text import is_utf8
 
 from .column_values import ColumnValues
 from .dictionary import lookup_values
@@ -60,10 +61,8 @@ def unused_name(name: str, taken: set[str]) -> str:
 
 
 def _check_unicode(name: str) -> None:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise SchemaError(f"the column name {name!r} cannot be encoded as UTF-8; rename the column") from None
+    if not is_utf8(name):
+        raise SchemaError(f"the column name {name!r} cannot be encoded as UTF-8; rename the column")
 
 
 def index_level_name(level: pd.Index, number: int, taken: Collection[Any]) -> str:

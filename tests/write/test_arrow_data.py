@@ -174,3 +174,13 @@ def test_failure_in_the_stream_aborts_the_file(tmp_path):
     with pytest.raises(ValueError, match="the writer is closed"):
         writer.write(pa.table({"a": [1]}))
     assert not list(tmp_path.iterdir())
+
+
+def test_metadata_that_are_not_text_are_kept_for_arrow_alone():
+    table = pa.table({"a": [1]}).replace_schema_metadata({"text": "x", "raw": b"\xff\x00", b"\xff": b"y"})
+    data = numparq.to_parquet(table)
+    assert pq.read_table(io.BytesIO(data)).schema.metadata == table.schema.metadata
+    assert pytest.importorskip("polars").read_parquet(io.BytesIO(data)).shape == (1, 1)
+    assert numparq.verify(data) == []
+    with pytest.raises(numparq.SchemaError, match=r"the Arrow metadata of the key b'raw' are not UTF-8"):
+        numparq.to_parquet(table, schema={"a": pa.int8()})

@@ -107,6 +107,13 @@ WRITES = [
     ({"key_value_metadata": "a"}, TypeError, f"{KEY_VALUES}, not 'a'"),
     ({"key_value_metadata": {1: "a"}}, TypeError, f"{KEY_VALUES}, but has 1: 'a'"),
     ({"key_value_metadata": {"a": 1}}, TypeError, f"{KEY_VALUES}, but has 'a': 1"),
+    ({"key_value_metadata": {"a": b"\xff"}}, ValueError, r"key_value_metadata has b'\xff' in 'a', which is not UTF-8"),
+    (
+        {"key_value_metadata": {"a": "\ud800"}},
+        ValueError,
+        r"key_value_metadata has '\ud800' in 'a', which is not UTF-8",
+    ),
+    ({"key_value_metadata": {"\ud800": "a"}}, ValueError, r"key_value_metadata has '\ud800' in '\ud800', which is no"),
     (
         {"compresion": "zstd"},
         TypeError,

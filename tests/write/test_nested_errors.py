@@ -62,3 +62,19 @@ def test_nulls_in_required_fields_name_the_row(kind, good, bad):
     frame = pd.DataFrame({"s": [good, None, good, bad, good, bad]})
     with pytest.raises(SchemaError, match=r"^row 3: .*null"):
         numparq.to_parquet(frame, schema={"s": kind})
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "path"),
+    [(["x"], ["y", "\ud800"], "s.list.element"), ({"k": "x"}, {"k": "\ud800"}, "s.k"), ([[1]], [[1], [2.5]], "s.")],
+)
+def test_values_of_lists_and_dicts_name_the_row_of_the_frame(good, bad, path: str):
+    schema = {"s": pa.list_(pa.list_(pa.int64()))} if path == "s." else None
+    with pytest.raises(SchemaError, match=r"^row 2: (the string '\\ud800' cannot be encoded|2\.5 is not)") as raised:
+        numparq.to_parquet(pd.DataFrame({"s": [good, good, bad, good]}), schema=schema)
+    assert raised.value.where["column"].startswith(path)
+
+
+def test_keys_of_dicts_must_be_unicode():
+    with pytest.raises(SchemaError, match=r"the dict key 'k\\ud800' cannot be encoded as UTF-8"):
+        numparq.to_parquet(pd.DataFrame({"s": [{"k\ud800": 1}]}))

@@ -148,7 +148,7 @@ def test_row_group_alignment_is_limited():
 def test_footer_fields():
     data = numparq.to_parquet(
         frame(),
-        key_value_metadata={"who": "me", "raw": b"\xff\x00"},
+        key_value_metadata={"who": "me", "raw": "ü".encode()},
         sorting_columns=["number", ("code", "descending")],
     )
     with numparq.ParquetFile(data) as file:

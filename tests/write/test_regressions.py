@@ -194,3 +194,28 @@ def test_lossless_casts_of_nested_arrow_data():
     df = pd.DataFrame({"a": pd.array(pa.array([[1], None, [2, 3]]), dtype=pd.ArrowDtype(pa.list_(pa.int64())))})
     data = numparq.to_parquet(df, schema=pa.schema([("a", pa.list_(pa.int8()))]))
     assert pq.read_table(io.BytesIO(data))["a"].to_pylist() == [[1], None, [2, 3]]
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+@pytest.mark.parametrize("values", [["a", "b", None, "a"], [b"a", b"b", None, b"a"]])
+def test_pyarrow_reads_categories_without_a_dictionary(tmp_path, encoding: str, values: list):
+    frame = pd.DataFrame({"c": pd.Categorical(values, ordered=True), "n": [1, 2, 3, 4]})
+    path = tmp_path / "a.parquet"
+    numparq.to_parquet(frame, path, column_encoding={"c": encoding})
+    assert pq.read_table(path)["c"].to_pylist() == values
+    pd.testing.assert_frame_equal(numparq.read_parquet(path), frame)
+    numparq.to_parquet(frame, path)
+    assert pa.types.is_dictionary(pq.read_schema(path).field("c").type)
+    numparq.to_parquet(frame, path, append=True, column_encoding={"c": encoding})
+    assert pq.read_table(path)["c"].to_pylist() == values * 2
+    assert numparq.read_parquet(path)["c"].dtype == frame["c"].dtype
+
+
+def test_pyarrow_reads_nested_dictionaries_without_a_dictionary():
+    words = pa.array(["a", "b", "a"]).dictionary_encode()
+    field = pa.field("c", pa.list_(words.type), metadata={"k": "v"})
+    table = pa.table([pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), words)], schema=pa.schema([field]))
+    for encoding in ("DELTA_BYTE_ARRAY", "PLAIN"):
+        data = io.BytesIO(numparq.to_parquet(table, column_encoding=encoding))
+        assert pq.read_table(data)["c"].to_pylist() == [["a"], ["b", "a"]]
+        assert pa.types.is_dictionary(pq.read_schema(data).field("c").type.value_type) == (encoding == "PLAIN")

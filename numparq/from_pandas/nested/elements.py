@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from numparq.from_pandas.strings import bytes_objects, string_objects
 Classes = dict[type, None]
 _NULLS = (type(None), type(pd.NA), type(pd.NaT))
 _NUMBERS = ("bool", "int", "float")
+_ROW = re.compile(r"^row \d+: ")  # a position among elements is that of no row
 _MAX_EXACT_INTEGER = {
     2: 1 << 11,
     4: 1 << 24,
@@ -48,6 +50,7 @@ def element_values(values: np.ndarray, arrow_type: ArrowType, path: tuple[str, .
     except (OverflowError, TypeError, ValueError) as error:  # SchemaError among them
         if isinstance(error, SchemaError):
             error.where["column"] = column
+            error.message = _ROW.sub("", error.message)
             raise
         raise SchemaError(f"a value does not fit {_type_name(arrow_type)}: {error}", column=column) from error
     return leaf

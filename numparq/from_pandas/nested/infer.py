@@ -15,6 +15,7 @@ from numparq.format.key_values.arrow import ArrowField
 from numparq.from_pandas.columns import array_values
 from numparq.from_pandas.objects import object_values
 from numparq.types.arrow_fields import ELEMENT, MAX_DEPTH
+from numparq.util.text import is_utf8
 
 from .objects import (
     LIST_CLASSES,
@@ -89,6 +90,8 @@ def _check_names(names: Iterable[Any], path: tuple[str, ...]) -> list[str]:
             raise SchemaError(
                 f"dict key {name!r} cannot name a struct field, which takes a string", column=".".join(path)
             )
+        if not is_utf8(name):
+            raise SchemaError(f"the dict key {name!r} cannot be encoded as UTF-8", column=".".join(path))
     return list(names)
 
 

@@ -185,6 +185,7 @@ CHECKS: dict[str, Check] = {
         bloom_value="a Bloom filter has every value of its column chunk",
         sorting_column="sorting_columns are leaf columns of the schema",
         sorting_rows="rows are sorted by the sorting columns",
+        key_utf8="keys and their values are UTF-8",
         key_arrow_schema="ARROW:schema is an Arrow schema",
         key_pandas="the pandas metadata are JSON",
     ),

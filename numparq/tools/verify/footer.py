@@ -14,6 +14,7 @@ from numparq.format.footer.tail import ENCRYPTED_MAGIC, MAGIC
 from numparq.format.key_values.arrow import decode_schema_message
 from numparq.format.key_values.flatbuffer import FlatbufferError
 from numparq.io.source import Source, read_bytes
+from numparq.util.text import is_utf8
 
 from .deviations import Findings
 from .schema_elements import SchemaTreeNode
@@ -97,6 +98,12 @@ def check_key_values(metadata: dict[str, Any], root: SchemaTreeNode, findings: F
     for key, count in counts.items():
         if count > 1:
             findings.add("key-duplicate", f"key {key!r} occurs {count} times; readers use only one of the values")
+    for number, pair in enumerate(pairs):
+        if not all(map(is_utf8, (pair.get("key") or "", pair.get("value") or ""))):
+            shown = repr(pair.get("key"))
+            findings.add(
+                "key-utf8", f"key-value pair {number}, of key {shown}, is not UTF-8; polars refuses such files"
+            )
     values = {pair.get("key"): pair["value"] for pair in reversed(pairs) if "value" in pair}
     columns = [child.path[-1] for child in root.children]
     if "ARROW:schema" in values:

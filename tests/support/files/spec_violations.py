@@ -226,7 +226,7 @@ def version2(nulls: int = 1, **fields: Any) -> bytes:
     return one_column(pages=[header(page, **fields)], repetition=h.OPTIONAL)
 
 
-def with_key(key: str, value: str) -> bytes:
+def with_key(key: str, value: str | bytes) -> bytes:
     pairs = [extended_idl().KeyValue(key=key, value=value)]
     return sound_file_with(lambda footer: footer.key_value_metadata.extend(pairs))
 
@@ -541,6 +541,7 @@ VIOLATIONS: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "sorting-rows": (lambda: group_with(sorting_columns=[sorted_by(0, True)]), set()),
     "key-arrow-schema": (lambda: replaced_key("ARROW:schema", "no base64!"), set()),
     "key-pandas": (lambda: replaced_key("pandas", "{"), set()),
+    "key-utf8": (lambda: with_key("x", b"\xff"), set()),
     "key-duplicate": (lambda: with_key("pandas", "{}"), set()),
     "key-columns": (lambda: replaced_key("pandas", '{"columns": [{"field_name": "z"}]}'), set()),
     **{check: (partial(make, writer), set()) for check, (make, writer, _) in QUIRKS.items()},
