@@ -156,3 +156,22 @@ def test_structs_with_two_fields_of_one_name_lose_none(kind: str):
         exploded = numparq.read_parquet(data, explode="s", dtype_backend="numpy_nullable")
         assert list(exploded.columns) == ["s.list.element.a", "s.list.element.a", "n"]
         assert [exploded.iloc[:, number].tolist() for number in range(3)] == [[1, 2], [3, pd.NA], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [("+01", "+01:00"), ("-0330", "-03:30"), ("+0100", "+01:00"), ("-00:30", "-00:30"), ("Etc/GMT-1", "Etc/GMT-1")],
+)
+def test_short_offsets_are_time_zones(zone: str, expected: str):
+    """The zone ``+01`` became UTC, and ``-0330`` became -03:00."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    buffer = io.BytesIO()
+    table = pa.table({"a": pa.array([0, 3_600_000_000], pa.timestamp("us", zone))})
+    pq.write_table(table, buffer)
+    read = pd.Series(pd.to_datetime([0, 3_600_000_000], unit="us", utc=True)).dt.as_unit("us").dt.tz_convert(expected)
+    for data in (buffer.getvalue(), to_parquet(table), to_parquet(read.to_frame("a"), schema=table.schema)):
+        assert ParquetFile(data).to_arrow()["a"].type == pa.timestamp("us", expected)
+        frame = read_parquet(data)
+        pd.testing.assert_series_equal(frame["a"], read, check_names=False)
+        assert read_parquet(data, filters=col("a") >= read[1])["a"].tolist() == [read[1]]
+        assert read_parquet(data, filters=[("a", "<", read[1].isoformat())])["a"].tolist() == [read[0]]

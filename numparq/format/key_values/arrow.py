@@ -24,7 +24,7 @@ from .flatbuffer import (
     TableFields,
     build_flatbuffer,
 )
-from .time_zones import is_zone_name
+from .time_zones import full_offset, is_zone_name
 
 _DATE_UNITS = ("D", "ms")
 _FLOAT_BITS = (16, 32, 64)
@@ -243,6 +243,8 @@ def _field_type(field: FlatbufferTable) -> ArrowType | None:
         return None
     kind = _TYPE_KINDS[number]
     parameters = _PARAMETER_READERS[kind](table) if kind in _PARAMETER_READERS else {}
+    if parameters.get("timezone"):
+        parameters["timezone"] = full_offset(parameters["timezone"])
     encoding = field.table(4)
     if encoding is not None:
         parameters["dictionary"] = _dictionary_index(encoding)

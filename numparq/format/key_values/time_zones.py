@@ -12,6 +12,7 @@ from numparq.errors import SchemaError
 
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{6}))?)?")
 _UTC_OFFSET = re.compile(r"(?:UTC)?[+-]\d\d:?\d\d")  # fastparquet writes "UTC+01:00"
+_SHORT_OFFSET = re.compile(r"([+-](?:[01]\d|2[0-3])):?([0-5]\d)?", re.ASCII)  # ISO 8601, as pyarrow takes it
 # Prefixes select a library: after "dateutil/", pandas opens any path.
 _NAME = re.compile(r"(?!dateutil/|pytz/)[A-Za-z][\w+-]*(?:/[\w+-]+)*", re.ASCII)
 _MAX_NAME = 100
@@ -20,6 +21,12 @@ _MAX_NAME = 100
 def is_zone_name(text: str) -> bool:
     """Whether a text is an offset, or has the form of an IANA name, which cannot lead out of the zone database."""
     return len(text) <= _MAX_NAME and (_NAME.fullmatch(text) or _UTC_OFFSET.fullmatch(text)) is not None
+
+
+def full_offset(text: str) -> str:
+    """Return an offset such as ``+01`` or ``+0130`` with colon and minutes, as libraries know it; other text as is."""
+    match = _SHORT_OFFSET.fullmatch(text)
+    return text if match is None else f"{match[1]}:{match[2] or '00'}"
 
 
 def warn_of_unknown_zone(zone: Any) -> None:
