@@ -20,7 +20,6 @@ from numparq.io.sink import BytesSink, Sink
 from numparq.typing import ColumnWriteOptions, FrameOrArrow, PathOrBuffer, SortingColumns, StorageOptions
 from numparq.util.arguments import check_flag, check_optional_positive_int, thread_count
 from numparq.util.progress import ProgressBar
-from numparq.util.text import is_utf8
 from numparq.util.transaction import TransactionalWriter
 from numparq.util.version import __version__
 from numparq.util.worker_pool import WorkerPool
@@ -33,6 +32,7 @@ from .arrow_types import without_dictionaries
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
 from .fit_frame import fit_frame, frame_schema, retyped_leaves
+from .key_value_metadata import check_key_values
 from .write_plan import WritePlan, write_plan
 from .writer_options import RowGroupSize, WriterOptions, check_option_names
 
@@ -146,7 +146,7 @@ class ParquetWriter(TransactionalWriter):
         if self._alignment and self._alignment > MAX_ALIGNMENT:
             raise ValueError(f"row_group_alignment must be at most {MAX_ALIGNMENT:,}, not {self._alignment:,}")
         self._sorted_by = sorting_columns
-        self._given_metadata = _check_key_values(key_value_metadata)
+        self._given_metadata = check_key_values(key_value_metadata)
         self._store_schema = store_schema
         self._checkpoint = check_optional_positive_int(checkpoint_row_groups, "checkpoint_row_groups")
         self._own_context = WriterContext(threads, progress) if context is None else None
@@ -384,21 +384,3 @@ class ParquetWriter(TransactionalWriter):
         if not isinstance(self._sink, BytesSink) or self._process:
             raise ValueError("getvalue() needs a writer without a path that is closed")
         return self._sink.getvalue()
-
-
-def _check_key_values(metadata: object) -> dict[str, str | bytes]:
-    """Check the `key_value_metadata` argument, and return a copy."""
-    if metadata is None:
-        return {}
-    if not isinstance(metadata, Mapping):
-        raise TypeError(f"key_value_metadata must be a dict of str to str or bytes, not {metadata!r}")
-    for key, value in metadata.items():
-        if not isinstance(key, str) or not isinstance(value, (str, bytes)):
-            raise TypeError(f"key_value_metadata must be a dict of str to str or bytes, but has {key!r}: {value!r}")
-        for part in (key, value):
-            if not is_utf8(part):
-                raise ValueError(
-                    f"key_value_metadata has {part[:40]!r} in {key!r}, which is not UTF-8, as Parquet requires; "
-                    "encode it as text, such as base64"
-                )
-    return dict(metadata)
