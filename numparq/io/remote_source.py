@@ -164,7 +164,8 @@ class FsspecSource(RemoteSource):
 
     def _request_stamp(self) -> RemoteStamp:
         with explain_remote_errors(self.name):
-            self._filesystem.invalidate_cache(self._path)
+            if hasattr(self._filesystem, "invalidate_cache"):
+                self._filesystem.invalidate_cache(self._path)
             info = fetch_info(self._filesystem, self._path)
         size, version = info.get("size"), self.stamp_as_read.version
         if size in (self.size, None) and has_version(info, version):

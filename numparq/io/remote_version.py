@@ -59,12 +59,19 @@ def info_version(info: Mapping[str, Any]) -> str | None:
 
 
 def has_version(info: Mapping[str, Any], version: str | None) -> bool:
-    """Whether a version, of a listing or an earlier info, is one of those in an info; True if either has none.
+    """Whether a version, of a listing or an earlier info, is one of those in an info; True if they cannot be compared.
 
-    A listing may have only the time of a file whose info has an ETag, and spell both in another way.
+    A listing may have only the time of a file whose info has an ETag, and spell both in another way. The time of
+    creation counts only if there is nothing else, because it may stay when a file is written to.
     """
-    found = [info[key] for key in _KEYS if info.get(key) is not None]
-    return version is None or not found or any(_are_equal(_parse(version), _parse(each)) for each in found)
+    found = {key: _parse(info[key]) for key in _KEYS if info.get(key) is not None}
+    if version is None:
+        return True
+    known = _parse(version)
+    alike = {key: each for key, each in found.items() if isinstance(each, str) == isinstance(known, str)}
+    if len(alike) > 1:
+        alike.pop("created", None)
+    return not alike or any(_are_equal(known, each) for each in alike.values())
 
 
 def _parse(version: object) -> str | float:

@@ -39,6 +39,11 @@ def test_version_of_an_info(info, version):
         (str(SECONDS + 0.25), {"Last-Modified": "Mon, 04 May 2026 03:02:01 GMT"}),
         ("2026-05-04T03:02:01Z", {"last_modified": MOMENT}),
         ("2026-05-04T03:02:01", {"mtime": int(SECONDS)}),
+        (str(SECONDS), {"created": MOMENT}),
+        (str(SECONDS), {"LastModified": MOMENT, "mtime": 5.0}),
+        ('"a"', {"LastModified": MOMENT}),
+        (str(SECONDS), {"ETag": "a"}),
+        (str(SECONDS), {"ETag": "a", "created": MOMENT}),
     ],
 )
 def test_versions_that_are_the_same(version, info):
@@ -52,6 +57,8 @@ def test_versions_that_are_the_same(version, info):
         ('"a"', {"ETag": '"b"', "LastModified": MOMENT}),
         (str(SECONDS), {"LastModified": datetime(2026, 5, 4, 3, 2, 2, tzinfo=UTC)}),
         (str(SECONDS + 0.25), {"mtime": SECONDS + 0.5}),
+        (str(SECONDS), {"mtime": SECONDS + 1, "created": SECONDS}),
+        (str(SECONDS), {"created": SECONDS + 1}),
         ("1e999", {"ETag": "2e999"}),
         ("nan", {"ETag": "a"}),
         ("1" * 40, {"ETag": "1" * 39 + "2"}),
