@@ -253,6 +253,21 @@ def skip_rest_of_chunk(chunks, chunk, state, status):
     return 0
 
 
+@helper
+def store_sizes(record, slots, pages, page, chunk, in_chunk, pos, body, end):
+    """Store which page of a chunk a header is of, its position and sizes; return its end `body`, or a status."""
+    pages[page + P_HEADER] = pos
+    pages[page + P_BODY] = body
+    pages[page + P_COMPRESSED] = record[slots[_COMPRESSED_SIZE]]
+    pages[page + P_UNCOMPRESSED] = record[slots[_UNCOMPRESSED_SIZE]]
+    pages[page + P_CHUNK] = chunk
+    pages[page + P_IN_CHUNK] = in_chunk
+    size = pages[page + P_COMPRESSED]
+    if body >= 0 and (size < 0 or pages[page + P_UNCOMPRESSED] < 0 or size > end - body):
+        return BAD_LENGTH
+    return body
+
+
 @kernel("u1 x i8 x i8 x i8 i8 i8 i8 i8")
 def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, record, stack, state):
     """Scan the pages of chunks into the page table: dictionary pages, first of their chunk, and selected data pages.
@@ -271,9 +286,7 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         values = chunks[chunk + C_NUM_VALUES]
         if is_chunk_scanned(chunks, chunk, pos, state):
             state[SCAN_CHUNK] += 1
-            state[SCAN_VALUES] = 0
-            state[SCAN_IN_CHUNK] = 0
-            state[SCAN_PLAIN_SIZE] = 0
+            state[SCAN_VALUES] = state[SCAN_IN_CHUNK] = state[SCAN_PLAIN_SIZE] = 0
             if state[SCAN_CHUNK] < num_chunks:
                 state[SCAN_POS] = chunks[chunk + CHUNK_FIELDS]
             continue
@@ -290,46 +303,32 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         if (body == TRUNCATED or body == BAD_LENGTH) and available < end:
             return 1
         page = number * PAGE_FIELDS
-        pages[page + P_HEADER] = pos
-        pages[page + P_BODY] = body
-        pages[page + P_COMPRESSED] = record[slots[_COMPRESSED_SIZE]]
-        pages[page + P_UNCOMPRESSED] = record[slots[_UNCOMPRESSED_SIZE]]
-        pages[page + P_CHUNK] = state[SCAN_CHUNK]
-        pages[page + P_IN_CHUNK] = state[SCAN_IN_CHUNK]
+        status = store_sizes(record, slots, pages, page, state[SCAN_CHUNK], state[SCAN_IN_CHUNK], pos, body, end)
         size = pages[page + P_COMPRESSED]
-        status = body
-        if body >= 0 and (size < 0 or pages[page + P_UNCOMPRESSED] < 0 or size > end - body):
-            status = BAD_LENGTH
+        if status >= 0 and body + size > available:
+            state[SCAN_NEEDED] = body + size
+            return 1
+        if status >= 0:
+            status = fill_page_row(record, slots, pages, number, chunks, chunk, state[SCAN_VALUES])
         if status < 0:
             status = skip_rest_of_chunk(chunks, chunk, state, status)
             if status < 0:
                 return status
             continue
-        if body + size > available:
-            state[SCAN_NEEDED] = body + size
-            return 1
-        kept = fill_page_row(record, slots, pages, number, chunks, chunk, state[SCAN_VALUES])
-        plain_size = body - pos + record[slots[_UNCOMPRESSED_SIZE]]
-        if kept < 0:
-            kept = skip_rest_of_chunk(chunks, chunk, state, kept)
-            if kept < 0:
-                return kept
-            continue
-        if kept > 0 and pages[page + P_TYPE] == DICTIONARY_PAGE:
+        if status > 0 and pages[page + P_TYPE] == DICTIONARY_PAGE:
             move_dictionary_page(pages, number, chunks[chunk + C_FIRST_PAGE])
             chunks[chunk + C_DICTIONARY_PAGE] = chunks[chunk + C_FIRST_PAGE]
             state[SCAN_PAGES] += 1
-            state[SCAN_PLAIN_SIZE] += plain_size
-        elif kept > 0:
+        elif status > 0:
             first = state[SCAN_VALUES]
             state[SCAN_VALUES] += pages[page + P_NUM_VALUES]
             if state[SCAN_VALUES] > values and values >= 0:
                 return BAD_COUNT
-            state[SCAN_PLAIN_SIZE] += plain_size
-            if first < values and state[SCAN_VALUES] == values and body + size < end:
-                confirm_page(raw, chunks, chunk, pages, page, record, slots, state)
             wanted = first < chunks[chunk + C_ROW_STOP] and state[SCAN_VALUES] > chunks[chunk + C_ROW_START]
             state[SCAN_PAGES] += np.int64(wanted)
+        state[SCAN_PLAIN_SIZE] += body - pos + record[slots[_UNCOMPRESSED_SIZE]]
+        if status > 0 and state[SCAN_VALUES] == values and pages[page + P_ROW] < values:
+            confirm_page(raw, chunks, chunk, pages, page, record, slots, state)
         state[SCAN_POS] = body + size
         state[SCAN_IN_CHUNK] += 1
     return 0
@@ -347,17 +346,11 @@ def scan_pages_at(raw, locations, num_locations, is_flat, chunks, pages, table, 
         page = number * PAGE_FIELDS
         end = locations[place + L_END]
         body = read_struct(raw, locations[place + L_START], end, table, record, 0, stack)
-        if body < 0:
-            return body
-        pages[page + P_HEADER] = locations[place + L_START]
-        pages[page + P_BODY] = body
-        pages[page + P_COMPRESSED] = record[slots[_COMPRESSED_SIZE]]
-        pages[page + P_UNCOMPRESSED] = record[slots[_UNCOMPRESSED_SIZE]]
-        pages[page + P_CHUNK] = 0
-        pages[page + P_IN_CHUNK] = locations[place + L_IN_CHUNK]
+        ordinal = locations[place + L_IN_CHUNK]
+        status = store_sizes(record, slots, pages, page, 0, ordinal, locations[place + L_START], body, end)
+        if status < 0:
+            return status
         size = pages[page + P_COMPRESSED]
-        if size < 0 or pages[page + P_UNCOMPRESSED] < 0 or size > end - body:
-            return BAD_LENGTH
         row = locations[place + L_ROW]
         kept = fill_page_row(record, slots, pages, number, chunks, 0, row)
         if kept < 0:
