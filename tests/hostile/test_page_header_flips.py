@@ -161,6 +161,7 @@ HARMLESS = {
     "repetition_level_encoding",
     "is_sorted",
     "compressed_page_size",
+    "crc",  # as a field of another id: the page is then read unchecked
 }
 _DICTIONARY_ENCODINGS = {"0", "2"}  # PLAIN_DICTIONARY means PLAIN here
 
