@@ -25,6 +25,7 @@ from numparq.util.arguments import is_flag
 from .cast.table import cast_values
 from .column_values import ColumnValues, NestedValuesError, flat_values
 from .columns import array_values
+from .geometry import split_geometries
 from .labels import IndexLevel, frame_columns, select_by_schema
 from .numbers import number_converter
 from .user_schema import UserColumn, UserSchema, parse_schema
@@ -89,6 +90,7 @@ def shred_frame(
     if index is not None and not is_flag(index):
         raise TypeError(f"index must be True, False or None, not {index!r}")
     check_frame(df)
+    df, geo = split_geometries(df)
     given = parse_schema(schema)
     parts, levels = frame_columns(df, index, reserved)
     if given.is_complete:
@@ -114,7 +116,7 @@ def shred_frame(
     inferred = frozenset(
         name for name, dtype in dtypes.items() if (isinstance(dtype, np.dtype) and dtype.kind == "O") or name in spread
     )
-    metadata = _key_value_metadata(df, levels, entries, index is not False)
+    metadata = _key_value_metadata(df, levels, entries, index is not False) | geo
     arrays = [part.values for part in parts]
     return ShreddedFrame(columns, len(df), fields, metadata, ordered, inferred, arrays=arrays)
 
