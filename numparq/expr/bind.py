@@ -23,7 +23,8 @@ from .column import ColumnReference
 from .expression import And, ColumnName, ColumnPredicate, Constant, Expression, LiteralError, Not, Or, OtherColumn
 from .key_ranges import KeyRanges, complement, prefix_range, union
 from .like import LikePattern, parse_like
-from .literals import in_list_ranges, literal_bytes, locate_literal
+from .literal_arrays import in_list_ranges
+from .literals import literal_bytes, locate_literal
 from .normalize import all_of, any_of, merge_predicates, normalize, simplify
 from .resolve import ColumnResolver, ResolvedColumn, resolve_column
 from .sort_keys import KeyDomain, comparable_kinds, key_domain

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import datetime
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from numparq.util.arguments import did_you_mean
 
 from .expression import ColumnName, ColumnPredicate, Expression, LiteralError, Operand, OtherColumn
+from .literal_arrays import literal_array
 from .literals import LiteralPosition, TypedLiteral, locate_literal
 from .sort_keys import KeyDomain
 
@@ -41,8 +44,7 @@ _METHOD_ADVICE = {
 }
 _ESCAPE = "\\"
 
-# Dtypes whose numbers a Series widens to Python's floats when it is iterated, so that they would print otherwise.
-_NARROW_FLOATS = ("float16", "float32", "halffloat[pyarrow]", "float[pyarrow]")
+_PLAIN_TYPES = frozenset({bool, int, float, str, bytes, Decimal, datetime.datetime, datetime.date})
 
 
 def _compared(op: str) -> Callable[[Any, object], ColumnPredicate]:
@@ -373,14 +375,16 @@ def _literal(name: ColumnName, op: str, value: object) -> object:
     return value
 
 
-def _listed(values: object, what: str) -> tuple[object, ...]:
+def _listed(values: object, what: str) -> Sequence[object]:
     if isinstance(values, (str, bytes, ColumnReference, Expression)) or not isinstance(values, Iterable):
         raise TypeError(f"{what}() takes a list of values, not {values!r}")
-    if str(getattr(values, "dtype", "")) in _NARROW_FLOATS:
-        import numpy as np
-
-        values = np.asarray(values)
+    found = literal_array(values)
+    if found is not None:
+        return found
     listed = tuple(values)
+    types = set(map(type, listed))
+    if types <= _PLAIN_TYPES:  # none is null or a column
+        return listed
     for value in listed:
         if isinstance(value, (ColumnReference, Expression)):
             raise TypeError(f"{what}() takes a list of literals, but {value!r} is a column")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -108,7 +109,7 @@ class ColumnPredicate(Expression):
         One of COMPARISONS, ``"in"``, ``"not in"``, ``"startswith"``, ``"like"``, ``"contains"``, ``"is null"``,
         ``"is not null"`` or ``"is nan"``.
     operand : object
-        A literal, or an `OtherColumn` in a comparison; a tuple of literals for ``in`` and ``not in``, pattern and
+        A literal, or an `OtherColumn` in a comparison; a sequence of literals for ``in`` and ``not in``, pattern and
         escape character for ``like``.
     """
 
@@ -135,7 +136,7 @@ class ColumnPredicate(Expression):
         return f"{column}.{_METHODS[self.op]}({'' if self.op.startswith('is') else repr(self.operand)})"
 
 
-def _shortened(values: tuple[Any, ...]) -> str:
+def _shortened(values: Sequence[Any]) -> str:
     """Return a list of values as text, only the first of many."""
     shown = ", ".join(map(repr, values[:_SHOWN]))
     return f"[{shown}]" if len(values) <= _SHOWN else f"[{shown}, ... of {len(values)}]"

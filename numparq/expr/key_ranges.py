@@ -9,7 +9,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-KeyRanges = tuple[tuple[Any, Any], ...]
+from .key_arrays import NumberRanges, StringPoints
+
+KeyRanges = tuple[tuple[Any, Any], ...] | NumberRanges | StringPoints
 
 
 @total_ordering
@@ -50,12 +52,15 @@ def union(*sets: Iterable[tuple[Any, Any]]) -> KeyRanges:
 
 def complement(ranges: KeyRanges, low: Any, high: Any) -> KeyRanges:
     """Return the keys from `low` to `high` (exclusive) that are not in `ranges`, which lie within."""
+    if isinstance(ranges, NumberRanges) and (found := ranges.complement(low, high)) is not None:
+        return found
     edges = [low, *chain.from_iterable(ranges), high]
     return tuple((start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop)
 
 
 def intersection(first: KeyRanges, second: KeyRanges) -> KeyRanges:
     """Return the keys that are in both sets."""
+    first, second = tuple(first), tuple(second)
     common = []
     a = b = 0
     while a < len(first) and b < len(second):
@@ -77,6 +82,8 @@ def overlaps(ranges: KeyRanges, low: Any, high: Any) -> bool:
 
 def covers(ranges: KeyRanges, low: Any, high: Any) -> bool:
     """Whether all keys from `low` to `high` (exclusive) are in the set."""
+    if isinstance(ranges, StringPoints) and high != low + b"\0":
+        return False  # no two strings, without ordering them
     position = bisect_right(ranges, low, key=itemgetter(0)) - 1
     return position >= 0 and high <= ranges[position][1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from numparq.format.arrow_type import ArrowType
 from numparq.format.column_order import ColumnOrder
 
 from .expression import LiteralError
-from .key_ranges import KeyRanges
 from .sort_keys import KeyDomain, float_value
 from .temporal import date_number, duration_number, time_number, timestamp_number
 
@@ -102,10 +101,6 @@ _READERS: dict[str, Callable[[Any, ArrowType], Any]] = {
     **dict.fromkeys(("utf8", "large_utf8", "utf8_view"), _text),
     **dict.fromkeys(("binary", "large_binary", "binary_view", "fixed_size_binary"), _binary),
 }
-
-_INTS = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
-_FLOATS = {float, np.float64}
-_MOST = np.iinfo(np.int64).max
 
 
 class NumberText(Decimal):
@@ -218,32 +213,3 @@ def literal_bytes(value: Any, domain: KeyDomain) -> bytes:
     if reader not in (_text, _binary, _text_or_binary):
         raise LiteralError("only strings and bytes can match a prefix or a pattern")
     return reader(value, domain.type)
-
-
-def in_list_ranges(values: Sequence[Any], domain: KeyDomain) -> KeyRanges | None:
-    """Return the key ranges that equal any of the literals (no nulls), computed with NumPy.
-
-    None if each literal must be located by itself: only ints for int columns and floats for DOUBLE are supported.
-    """
-    types = set(map(type, values))
-    if domain.type.kind == "int" and types <= _INTS:
-        within = [number for number in map(int, values) if domain.low <= number < domain.high]
-        return _key_ranges(np.array(within, np.uint64 if domain.kind == "unsigned" else np.int64))
-    if domain.is_float and domain.width == 8 and types <= _FLOATS:
-        floats = np.array(values, np.float64)
-        floats = np.append(floats[~np.isnan(floats)], [0.0, -0.0] if (floats == 0).any() else [])
-        bits = floats.view(np.int64)
-        return _key_ranges(bits ^ ((bits >> 63) & _MOST))
-    return None
-
-
-def _key_ranges(keys: np.ndarray) -> KeyRanges:
-    """Return unsorted keys, which are sorted in place, as key ranges."""
-    if not len(keys):
-        return ()
-    keys.sort()
-    unsigned = keys.view(np.uint64)
-    breaks = (unsigned[1:] - unsigned[:-1] > 1).nonzero()[0]
-    firsts, lasts = np.zeros(len(breaks) + 1, np.int64), np.full(len(breaks) + 1, len(keys) - 1)
-    firsts[1:], lasts[:-1] = breaks + 1, breaks
-    return tuple(zip(keys[firsts].tolist(), [last + 1 for last in keys[lasts].tolist()], strict=True))

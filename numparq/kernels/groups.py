@@ -125,7 +125,6 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "checksums": {"checksums": ("crc32c",)},
     "predicates": {
         "predicates.binary": (
-            "fill_word_table",
             "match_byte_ranges",
             "match_string",
             "match_like",
@@ -139,6 +138,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
             "fill_key_table",
             "match_keys",
         ),
+        "predicates.string_tables": ("fill_string_table", "match_strings", "string_words"),
         "predicates.masks": ("match_mask", "match_codes", "match_any_element", "spread_mask", "mask_to_ranges"),
     },
 }

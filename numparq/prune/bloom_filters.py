@@ -62,7 +62,7 @@ def bloom_hashes(predicate: BoundPredicate, max_probes: int = MAX_HASHES) -> np.
 
 
 def _numbers(predicate: ValuePredicate, most: int) -> list[bytes] | None:
-    if sum(high - low for low, high in predicate.ranges) > most:
+    if len(predicate.ranges) > most or sum(high - low for low, high in predicate.ranges) > most:
         return None
     return [predicate.domain.plain_value(key) for low, high in predicate.ranges for key in range(low, high)]
 

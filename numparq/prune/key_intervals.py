@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numparq.expr.key_arrays import NumberRanges, StringPoints
 from numparq.expr.key_ranges import TOP, KeyRanges, covers, overlaps, prefix_end
 from numparq.expr.sort_keys import KeyDomain
 from numparq.format.page_index import UNKNOWN
@@ -197,8 +198,7 @@ class KeyIntervals:
         if self._prefixes is None:
             self._prefixes = self._bound_prefixes()
         lows, highs, exists = self._prefixes
-        starts = np.array([_prefix(low) for low, _ in ranges], np.uint64)
-        ends = np.array([_MAX_PREFIX if high is TOP else _prefix(high) for _, high in ranges], np.uint64)
+        starts, ends = _edge_prefixes(ranges)
         before = starts.searchsorted(highs, side="right")
         reaches = (before > 0) & (lows <= ends[before - 1])
         # A range contains its first key: if that lies between the bounds, a value may match.
@@ -219,6 +219,8 @@ class KeyIntervals:
 
 def _edges(ranges: KeyRanges, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Return the first and the last key of each range."""
+    if isinstance(ranges, NumberRanges):
+        return ranges.firsts.astype(dtype, copy=False), ranges.lasts.astype(dtype, copy=False)
     try:
         edges = np.array(ranges, dtype)
     except OverflowError:  # the last range ends behind the last key
@@ -227,6 +229,14 @@ def _edges(ranges: KeyRanges, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     else:
         edges[:, 1] -= 1
     return edges[:, 0], edges[:, 1]
+
+
+def _edge_prefixes(ranges: KeyRanges) -> tuple[np.ndarray, np.ndarray]:
+    """Return the prefixes of the starts and of the ends of ranges, ascending (uint64)."""
+    if isinstance(ranges, StringPoints):
+        return ranges.prefixes, ranges.prefixes
+    starts = np.array([_prefix(low) for low, _ in ranges], np.uint64)
+    return starts, np.array([_MAX_PREFIX if high is TOP else _prefix(high) for _, high in ranges], np.uint64)
 
 
 def _prefix(key: bytes) -> int:

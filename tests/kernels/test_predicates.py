@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from numparq.expr import evaluate
-from numparq.expr.key_ranges import TOP, union
+from numparq.expr import evaluate, key_arrays
+from numparq.expr.key_arrays import StringPoints
+from numparq.expr.key_ranges import TOP, complement, union
 from numparq.expr.like import ANY_CHARACTER, LikePattern
 from numparq.expr.matchers import byte_strings, compile, vectors
 from numparq.expr.matchers.byte_strings import BytesMatcher, ByteStrings, LikeMatcher
@@ -30,7 +31,7 @@ HOWS = st.sampled_from([STORE, AND, OR])
 def engine(request):
     """Run each test with one engine, whatever Hypothesis draws."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (byte_strings, evaluate, vectors, compile, row_ranges):
+        for module in (byte_strings, evaluate, key_arrays, vectors, compile, row_ranges):
             patch.setattr(module, "predicate_kernels", request.param)
         yield request.param
 
@@ -241,6 +242,34 @@ def test_match_byte_ranges(data):
     rows = Rows(data, len(values))
     BytesMatcher(ranges).match(make_strings(data, values), rows.into)
     rows.check([oracle.in_ranges(value, ranges) for value in values])
+
+
+@SAME_FIXTURES
+@given(data=st.data())
+def test_match_many_strings(data):
+    """Strings in any order, some repeated, and all others; values that share a part with them."""
+    front = data.draw(st.sampled_from([b"", b"abcdefghij", b"\0\0"]), "front")
+    points = [front + word for word in data.draw(st.lists(WORDS, min_size=2, max_size=14), "strings")]
+    ranges = StringPoints.from_strings(points)
+    expected = union([(point, point + b"\0") for point in points])
+    if data.draw(st.booleans(), "negated"):
+        expected = ranges = complement(expected, b"", TOP)
+    some = st.sampled_from(points)
+    changed = st.tuples(some, st.integers(0, 12)).map(lambda edge: edge[0][: edge[1]] + b"f" + edge[0][edge[1] + 1 :])
+    near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS, changed)
+    values = data.draw(st.lists(near, max_size=9), "values")
+    rows = Rows(data, len(values))
+    BytesMatcher(ranges).match(make_strings(data, values), rows.into)
+    rows.check([oracle.in_ranges(value, expected) for value in values])
+
+
+@SAME_FIXTURES
+@given(data=st.data())
+def test_words_of_strings(data):
+    values = data.draw(st.lists(WORDS, max_size=9), "strings")
+    skipped = data.draw(st.integers(0, 12), "skipped")
+    expected = [int.from_bytes(value[skipped : skipped + 8].ljust(8, b"\0"), "big") for value in values]
+    assert StringPoints.from_strings(values).words(skipped).tolist() == expected
 
 
 @SAME_FIXTURES

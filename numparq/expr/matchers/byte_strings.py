@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numparq.expr.key_arrays import NumberRanges, StringPoints
 from numparq.expr.key_ranges import TOP, KeyRanges
 from numparq.expr.like import ANY_CHARACTER, LikePattern
 from numparq.kernels import predicate_kernels
@@ -26,8 +27,7 @@ from .vectors import ColumnVector, RowMask
 _WORD = 8
 _TOP_BIT = 1 << 63
 _NO_OFFSETS = np.zeros(1, np.uint8)
-_NO_WORDS, _NO_EDGES = np.zeros(1, np.uint64), np.zeros(1, np.int64)
-_SLOTS_A_WORD = 2  # per edge; the two edges of a single string mostly share their word
+_SLOTS_A_STRING = 2
 
 _CHUNK_BYTES = 1 << 24
 
@@ -81,27 +81,38 @@ class BytesMatcher:
     __slots__ = ("_arguments", "_kernel")
 
     def __init__(self, ranges: KeyRanges, signed: bool = False) -> None:
-        edges = [edge for pair in ranges for edge in pair if edge is not TOP]
-        string = None if signed else _only_string(edges)
-        if string is not None:
-            self._kernel, data = "match_string", np.frombuffer(string, np.uint8)
-            self._arguments: tuple[Any, ...] = data, len(data), int(len(edges) % 2)
-        else:
-            self._kernel, self._arguments = "match_byte_ranges", _range_arguments(ranges, edges, signed)
+        self._kernel, self._arguments = _choose_kernel(ranges, signed)
 
     def match(self, strings: ByteStrings, mask: RowMask) -> None:
         """Combine into the mask which strings are in the ranges."""
         getattr(predicate_kernels, self._kernel)(*strings, *self._arguments, *mask.kernel_arguments)
 
 
-def _only_string(edges: Sequence[bytes]) -> bytes | None:
-    """Return the one string that is in the ranges with these edges, or the only one that is not; else None."""
-    if len(edges) == 3 and edges[0] == b"":  # all strings below it, and those above
-        edges = edges[1:]
-    return edges[0] if len(edges) == 2 and edges[1] == edges[0] + b"\0" else None
+def _choose_kernel(ranges: KeyRanges, signed: bool) -> tuple[str, tuple[Any, ...]]:
+    """Choose the kernel for the ranges, and build its arguments."""
+    if isinstance(ranges, StringPoints):
+        return "match_strings", _string_table(ranges, negated=0)
+    edges = [edge for pair in ranges for edge in pair if edge is not TOP]
+    # Edges by turns begin and end a range: an odd number of them leaves the last range open.
+    negated = len(edges) % 2
+    strings = _single_strings(edges[1:] if negated and edges[0] == b"" else edges)
+    if not strings:
+        return "match_byte_ranges", _range_arguments(edges, signed)
+    if signed:
+        strings = [bytes([string[0] ^ 0x80]) + string[1:] for string in strings]
+    if len(strings) == 1:
+        return "match_string", (np.frombuffer(strings[0], np.uint8), len(strings[0]), negated)
+    return "match_strings", _string_table(StringPoints.from_strings(strings), negated)
 
 
-def _range_arguments(ranges: KeyRanges, edges: Sequence[bytes], signed: bool) -> tuple[Any, ...]:
+def _single_strings(edges: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the strings of ranges that hold one each, by their edges; none if any range holds more."""
+    starts, ends = edges[::2], edges[1::2]
+    single = len(starts) == len(ends) and all(end == string + b"\0" for string, end in zip(starts, ends, strict=True))
+    return starts if single else ()
+
+
+def _range_arguments(edges: Sequence[bytes], signed: bool) -> tuple[Any, ...]:
     """Return the arguments of `match_byte_ranges`."""
     shared = 0 if signed or not edges else _shared_bytes(edges[0], edges[-1])
     steps = len(edges).bit_length()
@@ -110,17 +121,16 @@ def _range_arguments(ranges: KeyRanges, edges: Sequence[bytes], signed: bool) ->
     words[: len(edges)] = np.frombuffer(heads, ">u8")
     joined = np.frombuffer(b"".join(edges), np.uint8)
     places = np.cumsum([0, *map(len, edges)], dtype=np.int64)
-    single = len(ranges) > 1 and all(high is not TOP and high == low + b"\0" for low, high in ranges)
-    table = _word_table(words, len(edges)) if single else (_NO_WORDS, _NO_EDGES, 0)
-    return joined, len(joined), places, len(edges), words, steps, *table, shared, -_TOP_BIT if signed else 0
+    return joined, len(joined), places, len(edges), words, steps, shared, -_TOP_BIT if signed else 0
 
 
-def _word_table(words: np.ndarray, num_edges: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Build a hash table of the range edges' leading words."""
-    bits = (_SLOTS_A_WORD * num_edges).bit_length()
-    table, firsts = np.full(1 << bits, words[0]), np.zeros(1 << bits, np.int64)
-    predicate_kernels.fill_word_table(words, num_edges, table, firsts, 64 - bits)
-    return table, firsts, 64 - bits
+def _string_table(strings: StringPoints, negated: int) -> tuple[Any, ...]:
+    """Return the arguments of `match_strings`."""
+    bits = (_SLOTS_A_STRING * len(strings)).bit_length()
+    table, shift = np.zeros(1 << bits, np.uint64), 64 - bits
+    keys = strings.data, len(strings.data), strings.offsets
+    predicate_kernels.fill_string_table(*keys, len(strings), table, shift)
+    return *keys, table, shift, negated
 
 
 def _shared_bytes(first: bytes, second: bytes) -> int:
@@ -163,7 +173,10 @@ class LikeMatcher:
 
 
 def offset_binary(ranges: KeyRanges, width: int) -> KeyRanges:
-    """Return ranges of ints as ranges of big-endian bytes with inverted sign bit; ints that do not fit are clipped."""
+    """Return ranges of ints as ranges of big-endian bytes with inverted sign bit; ints that do not fit are clipped.
+
+    The range of a single int ends behind its bytes, of which there are `width`.
+    """
     half = 1 << 8 * width - 1
 
     def edge(key: Any) -> Any:
@@ -171,7 +184,22 @@ def offset_binary(ranges: KeyRanges, width: int) -> KeyRanges:
             return TOP
         return b"" if key <= -half else (key + half).to_bytes(width, "big")
 
-    return tuple((edge(low), edge(high)) for low, high in ranges if low < half and high > -half)
+    def end(low: Any, high: Any) -> Any:
+        return edge(low) + b"\0" if high == low + 1 and low >= -half else edge(high)
+
+    return tuple((edge(low), end(low, high)) for low, high in ranges if low < half and high > -half)
+
+
+def big_endian_points(ranges: NumberRanges, width: int) -> StringPoints | None:
+    """Return the keys (int64) as big-endian two's complement of `width` bytes; None if ranges hold many each."""
+    keys = ranges.keys()
+    if keys is None:
+        return None
+    data = np.empty((len(keys), max(width, _WORD)), np.uint8)
+    data[:, :-_WORD] = np.where(keys < 0, 0xFF, 0)[:, None]
+    data[:, -_WORD:] = keys.astype(">i8").view(np.uint8).reshape(-1, _WORD)
+    data = np.ascontiguousarray(data[:, data.shape[1] - width :])
+    return StringPoints(data.reshape(-1), np.arange(len(keys) + 1, dtype=np.int64) * width)
 
 
 def match_unscaled_decimals(column: ColumnVector, ranges: KeyRanges, mask: RowMask) -> None:

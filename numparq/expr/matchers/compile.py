@@ -9,16 +9,25 @@ from typing import Any
 import numpy as np
 
 from numparq.expr.bound import BloomPredicate, ValuePredicate
+from numparq.expr.key_arrays import NumberRanges
 from numparq.expr.key_ranges import KeyRanges, union
 from numparq.expr.sort_keys import KeyDomain, has_canonical_bytes
 from numparq.format.bloom_filter import hash_values
 from numparq.kernels import predicate_kernels
 
-from .byte_strings import BytesMatcher, ByteStrings, LikeMatcher, match_unscaled_decimals, offset_binary
+from .byte_strings import (
+    BytesMatcher,
+    ByteStrings,
+    LikeMatcher,
+    big_endian_points,
+    match_unscaled_decimals,
+    offset_binary,
+)
 from .vectors import ColumnVector, RowMask
 
 _FEW = 4
 _TABLE_SPAN = 1 << 18  # a table of this size stays in the CPU cache
+_LARGE_TABLE_SPAN, _LARGE_TABLE_SHARE = 1 << 21, 64  # larger ones pay off where they hold many keys
 _SLOTS_A_KEY = 4
 _KEYS_A_RANGE = 4
 
@@ -72,8 +81,10 @@ def _integers(predicate: ValuePredicate) -> Matcher:
 def _floats(predicate: ValuePredicate) -> Matcher:
     domain = predicate.domain
     bits = 8 * domain.width
-    nan = [(domain.high, domain.low + (1 << bits))] if predicate.matches_nan else []
-    return IntMatcher(union(predicate.ranges, nan), bits, fold=True).match
+    ranges = predicate.ranges
+    if predicate.matches_nan:
+        ranges = union(ranges, [(domain.high, domain.low + (1 << bits))])
+    return IntMatcher(ranges, bits, fold=True).match
 
 
 def _moments(predicate: ValuePredicate) -> Matcher:
@@ -120,7 +131,10 @@ def _decimals(predicate: ValuePredicate) -> Matcher:
     domain = predicate.domain
     if not domain.width:
         return lambda column, into: match_unscaled_decimals(column, predicate.ranges, into)
-    keys = BytesMatcher(offset_binary(predicate.ranges, domain.width), signed=True)
+    points = None
+    if isinstance(predicate.ranges, NumberRanges):
+        points = big_endian_points(predicate.ranges, domain.width)
+    keys = BytesMatcher(points or offset_binary(predicate.ranges, domain.width), signed=points is None)
     return lambda column, into: keys.match(as_byte_strings(domain, column), into)
 
 
@@ -221,12 +235,22 @@ def _around(ranges: KeyRanges, bits: int) -> tuple[np.ndarray, np.ndarray]:
     A last range that ends where the first begins, modulo that, is merged with it.
     """
     size = 1 << bits
+    if isinstance(ranges, NumberRanges):
+        return _around_arrays(ranges, size)
     firsts = [low % size for low, _ in ranges]
     spans = [high - low - 1 for low, high in ranges]
     if len(ranges) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last range continues in the first, modulo `size`
         spans[-1] += spans.pop(0) + 1
         del firsts[0]
     return np.array(firsts, np.uint64), np.array(spans, np.uint64)
+
+
+def _around_arrays(ranges: NumberRanges, size: int) -> tuple[np.ndarray, np.ndarray]:
+    firsts, spans = ranges.firsts.view(np.uint64), (ranges.lasts - ranges.firsts).view(np.uint64)
+    if len(ranges) > 1 and int(ranges.lasts[-1]) + 1 - int(ranges.firsts[0]) == size:
+        spans[-1] += spans[0] + np.uint64(1)
+        firsts, spans = firsts[1:], spans[1:]
+    return firsts & np.uint64(size - 1), spans
 
 
 def _choose_kernel(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, tuple[Any, ...]]:
@@ -246,7 +270,7 @@ def _choose_kernel(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[st
 def _many(firsts: np.ndarray, spans: np.ndarray, base: int, bits: int) -> tuple[str, tuple[Any, ...]]:
     """Choose table, hash set or binary search for many ranges, whose keys count from `base`, the first key."""
     most = int(firsts[-1]) + int(spans[-1])
-    if most < _TABLE_SPAN:
+    if most < max(_TABLE_SPAN, min(_LARGE_TABLE_SPAN, _LARGE_TABLE_SHARE * len(firsts))):
         return "match_table", (_signed(base), most, _table(firsts.astype(np.int64), spans.astype(np.int64), most))
     if spans.max() < _KEYS_A_RANGE:
         return "match_keys", _hashed((_single(firsts, spans) + np.uint64(base)) & np.uint64((1 << bits) - 1))

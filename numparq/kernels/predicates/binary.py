@@ -8,7 +8,6 @@ from numparq.kernels.memory import load8, load32, load64
 from numparq.kernels.registry import helper, inlined, kernel
 from numparq.kernels.words import big_endian_prefix, swap_bytes
 
-from .fixed import hash_slot
 from .masks import combine, is_decided
 
 SEGMENT_START, SEGMENT_END, HEAD, HEAD_MASK, WHOLE_HEAD, NUM_WILDCARDS, SEGMENT_FIELDS = range(
@@ -108,36 +107,11 @@ def count_words_below(words, steps, word):
     return np.int64(place)
 
 
-@kernel("u8 x u8 i8 x")
-def fill_word_table(words, num_edges, table, firsts, shift):
-    """Fill a hash table with the distinct words of edges, as `fill_key_table`, and the first edge of each."""
-    last = (1 << (64 - shift)) - 1
-    for i in range(num_edges):
-        if i == 0 or words[i] != words[i - 1]:
-            slot = hash_slot(words[i], shift)
-            while table[slot] != words[0] and i > 0:
-                slot = (slot + 1) & last
-            table[slot] = words[i]
-            firsts[slot] = i
-    return num_edges
-
-
-@inlined
-def find_edge(table, firsts, shift, empty, none, word):
-    """Return the first edge with a word, or `none`."""
-    last = (1 << (64 - shift)) - 1
-    slot = hash_slot(word, shift)
-    while (table[slot] != word) & (table[slot] != empty):
-        slot = (slot + 1) & last
-    return firsts[slot] if table[slot] == word else none
-
-
 # `edges` has the start and exclusive end of each range by turns, ascending, concatenated; edge i begins at
 # `places[i]`. An odd number leaves the last range open. All edges share their first `shared` bytes.
 # `words` has each edge's next eight bytes, big-endian, then all ones, up to ``(1 << steps) - 1`` items.
-# `table` and `firsts` (`fill_word_table`) are used if all ranges are single strings; else `shift` is 0.
 # `flip` is xor-ed to a string's first word: the top bit for two's complement numbers of one width, else 0.
-@kernel("u1 x u1 x x u1 x i8 x u8 x u8 i8 x x x u1 x x x x u1")
+@kernel("u1 x u1 x x u1 x i8 x u8 x x x u1 x x x x u1")
 def match_byte_ranges(
     data,
     size,
@@ -150,9 +124,6 @@ def match_byte_ranges(
     num_edges,
     words,
     steps,
-    table,
-    firsts,
-    shift,
     shared,
     flip,
     validity,
@@ -188,10 +159,7 @@ def match_byte_ranges(
             found = num_edges & 1 if order > 0 else 0
         else:
             word = big_endian_prefix(data, size, start + shared, end) ^ turned
-            if shift:
-                below = find_edge(table, firsts, shift, words[0], num_edges, word)
-            else:
-                below = count_words_below(words, steps, word)
+            below = count_words_below(words, steps, word)
             if below < num_edges and words[below] == word:
                 below = count_edges_below(
                     data, size, start, end, edges, edges_size, places, num_edges, words, below, shared

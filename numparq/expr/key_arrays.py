@@ -1,0 +1,170 @@
+"""Key ranges of long literal lists, held as arrays: no Python object a literal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+
+from numparq.kernels import predicate_kernels
+
+_WORD = 8
+_KEYS_A_RANGE = 4
+
+
+class _KeySequence(Sequence[tuple[Any, Any]]):
+    """Ascending key ranges that equal a tuple of the same ranges."""
+
+    __slots__ = ()
+
+    def _pair(self, position: int) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[Any, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[tuple[Any, Any], ...]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        if isinstance(at, slice):
+            return tuple(self._pair(position) for position in range(*at.indices(len(self))))
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        return self._pair(at % len(self))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (tuple, _KeySequence)):
+            return NotImplemented
+        return len(self) == len(other) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash((len(self), *self[:1]))
+
+
+class NumberRanges(_KeySequence):
+    """Disjoint ranges of numeric keys, no two of which touch.
+
+    Attributes
+    ----------
+    firsts, lasts : numpy.ndarray
+        int64, or uint64 for keys of unsigned columns: first and last key of each range, ascending.
+    """
+
+    __slots__ = ("firsts", "lasts")
+
+    def __init__(self, firsts: np.ndarray, lasts: np.ndarray) -> None:
+        self.firsts, self.lasts = firsts, lasts
+
+    @classmethod
+    def from_keys(cls, keys: np.ndarray) -> NumberRanges:
+        """Build the ranges of unsorted keys (int64 or uint64), which are sorted in place."""
+        keys.sort()
+        unsigned = keys.view(np.uint64)
+        edges = np.ones(len(keys) + 1, np.bool_)  # which keys begin a range, and end one if shifted
+        np.greater(unsigned[1:] - unsigned[:-1], 1, out=edges[1:-1])
+        return cls(keys[edges[:-1]], keys[edges[1:]])
+
+    def __len__(self) -> int:
+        """Return the number of ranges."""
+        return len(self.firsts)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return zip(self.firsts.tolist(), (last + 1 for last in self.lasts.tolist()), strict=True)
+
+    def _pair(self, position: int) -> tuple[Any, Any]:
+        return int(self.firsts[position]), int(self.lasts[position]) + 1
+
+    def complement(self, low: int, high: int) -> NumberRanges | None:
+        """Return the keys from `low` to `high` (exclusive) that are in no range; None if these are beyond 64 bits."""
+        limits, one = np.iinfo(self.firsts.dtype), self.firsts.dtype.type(1)
+        if low < limits.min or high - 1 > limits.max:
+            return None
+        firsts, lasts = np.empty((2, len(self) + 1), self.firsts.dtype)
+        firsts[0], lasts[-1] = low, high - 1
+        firsts[1:], lasts[:-1] = self.lasts + one, self.firsts - one  # those at the limits wrap around, and are dropped
+        keep = np.ones(len(firsts), np.bool_)
+        if len(self):
+            keep[0], keep[-1] = self.firsts[0] > low, self.lasts[-1] < high - 1
+        return NumberRanges(firsts[keep], lasts[keep])
+
+    def keys(self) -> np.ndarray | None:
+        """Return all keys in the ranges; None if these are many more than ranges."""
+        spans = (self.lasts - self.firsts).view(np.uint64)
+        if spans.sum(dtype=np.float64) > _KEYS_A_RANGE * len(self):
+            return None
+        sizes = spans.astype(np.int64) + 1
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        keys: np.ndarray = np.repeat(self.firsts, sizes) + within.astype(self.firsts.dtype)
+        return keys
+
+
+class StringPoints(_KeySequence):
+    """Single byte strings as key ranges, each up to the string with a zero byte appended; some may repeat.
+
+    Attributes
+    ----------
+    data : numpy.ndarray
+        uint8, the strings, in any order.
+    offsets : numpy.ndarray
+        int64, one more than strings: where each begins and ends in `data`.
+    """
+
+    def __init__(self, data: np.ndarray, offsets: np.ndarray) -> None:
+        self.data, self.offsets = data, offsets
+
+    @classmethod
+    def from_strings(cls, values: Sequence[bytes]) -> StringPoints:
+        """Build from byte strings."""
+        return cls(np.frombuffer(b"".join(values), np.uint8), byte_offsets(values))
+
+    def __len__(self) -> int:
+        """Return the number of strings."""
+        return len(self.offsets) - 1
+
+    def _pair(self, position: int) -> tuple[Any, Any]:
+        string = self._string(self._order[position])
+        return string, string + b"\0"
+
+    def _string(self, position: int) -> bytes:
+        return self.data[self.offsets[position] : self.offsets[position + 1]].tobytes()
+
+    def words(self, skipped: int = 0) -> np.ndarray:
+        """Return the eight bytes of each string after `skipped` ones, zero-padded, as uint64 that order like them."""
+        out = np.empty(len(self), np.uint64)
+        predicate_kernels.string_words(self.data, len(self.data), self.offsets, skipped, len(self), out)
+        return out
+
+    @cached_property
+    def prefixes(self) -> np.ndarray:
+        """Distinct first eight bytes, zero-padded, ascending (uint64)."""
+        return np.unique(self.words())
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        """Positions of the strings, ascending."""
+        words = self.words(self._shared_bytes())
+        order = np.argsort(words, kind="stable")
+        ties = np.flatnonzero(np.diff(words[order]) == 0)
+        for group in np.split(ties, np.flatnonzero(np.diff(ties) > 1) + 1) if len(ties) else ():
+            rows = slice(int(group[0]), int(group[-1]) + 2)
+            order[rows] = sorted(order[rows].tolist(), key=self._string)
+        return order
+
+    def _shared_bytes(self) -> int:
+        """Return a length up to which all strings are equal: that of their common prefix, if zeros do not hide it."""
+        shared, shortest = 0, int(np.diff(self.offsets).min(initial=0))
+        while shared + _WORD <= shortest:
+            words = self.words(shared)
+            different = int(words.min()) ^ int(words.max())
+            if different:
+                return shared + (64 - different.bit_length()) // 8
+            shared += _WORD
+        return shared
+
+
+def byte_offsets(values: Sequence[Any]) -> np.ndarray:
+    """Return where each of some strings begins in their concatenation, and the end of the last one (int64)."""
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+    return offsets
