@@ -9,6 +9,7 @@ from numparq.util.lazy import lazy_names
 if TYPE_CHECKING:
     from .commit.recover import Recovered, recover
     from .dataset import Dataset
+    from .discover.files import EmptyDatasetError
     from .listing.files import DataFile
     from .prune.pruners import FilePruner
     from .splits.reader import SplitReader
@@ -22,6 +23,7 @@ __all__ = [
     "DataFile",
     "Dataset",
     "DatasetWriter",
+    "EmptyDatasetError",
     "FilePruner",
     "Recovered",
     "SharedJob",
@@ -39,6 +41,7 @@ _MODULE_OF = {
     "DataFile": "listing.files",
     "Dataset": "dataset",
     "DatasetWriter": "write.dataset_writer",
+    "EmptyDatasetError": "discover.files",
     "FilePruner": "prune.pruners",
     "Recovered": "commit.recover",
     "SharedJob": "write.shared_job",

@@ -93,8 +93,6 @@ class ParquetWriter(TransactionalWriter):
         Whether to show a progress bar, as in `numparq.read_parquet`.
     storage_options, filesystem
         As in `numparq.to_parquet`.
-    workshop : WriterContext, optional
-        Context that several writers share, instead of `threads` and `progress`.
     **options
         Column options, as in `numparq.to_parquet`: ``compression``, ``compression_level``,
         ``use_dictionary``, ``column_encoding``, ``use_byte_stream_split``, ``dictionary_pagesize_limit``,
@@ -133,7 +131,7 @@ class ParquetWriter(TransactionalWriter):
         progress: bool = False,
         storage_options: StorageOptions = None,
         filesystem: Any = None,
-        context: WriterContext | None = None,
+        _context: WriterContext | None = None,
         **options: Unpack[ColumnWriteOptions],
     ) -> None:
         check_option_names("ParquetWriter", options, ParquetWriter.__init__.__annotations__, WRITER_ADVICE)
@@ -149,8 +147,8 @@ class ParquetWriter(TransactionalWriter):
         self._given_metadata = check_key_values(key_value_metadata)
         self._store_schema = store_schema
         self._checkpoint = check_optional_positive_int(checkpoint_row_groups, "checkpoint_row_groups")
-        self._own_context = WriterContext(threads, progress) if context is None else None
-        self._workshop = context or self._own_context or WriterContext(1)
+        self._own_context = WriterContext(threads, progress) if _context is None else None
+        self._workshop = _context or self._own_context or WriterContext(1)
         self._assembler: FileAssembler | None = None
         self._columns: list[UserColumn] = []
         self._metadata: dict[str, str | bytes] = {}

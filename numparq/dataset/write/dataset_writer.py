@@ -146,7 +146,7 @@ class DatasetWriter(TransactionalWriter):
         keep_seconds = check_seconds(keep_replaced, "keep_replaced")
         place = _resolve_folder(path, table_format, storage_options, filesystem)
         self._job = _job(place, keep_seconds, alone=existing_data_behavior != "overwrite_or_ignore")
-        make_writer = partial(ParquetWriter, context=self._workshop, **options)
+        make_writer = partial(ParquetWriter, _context=self._workshop, **options)
         files = PartitionFiles(
             self._job.id, self._job.create_file, make_writer, limits, keep_footers=self._keep_footers
         )

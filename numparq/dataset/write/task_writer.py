@@ -116,7 +116,7 @@ class TaskWriter(TransactionalWriter):
         self._gathered_for: tuple[Any, ...] = ()
         self._workshop = WriterContext(threads=1)
         self._staged: dict[str, str] = {}
-        make_writer = partial(ParquetWriter, context=self._workshop, **layout.options)
+        make_writer = partial(ParquetWriter, _context=self._workshop, **layout.options)
         create_file = partial(_create_file, stage, self._staged)
         files = PartitionFiles(stage.id, create_file, make_writer, layout.file_limits, task)
         self._spread = PartitionedFileWriter(files.writer_of, self._columns.folder, self._workshop.pool)
