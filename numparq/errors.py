@@ -17,6 +17,8 @@ class ParquetError(Exception):
 
     Attributes
     ----------
+    message : str
+        What is wrong, without the location.
     where : dict
         Location of the error: any of ``file``, ``row_group``, ``column``, ``page``.
     """

@@ -72,6 +72,11 @@ class ColumnReference(Operand):
     Compared with a literal or another column by ``==``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``, it becomes an
     `Expression`. So it does by its methods. A comparison is unknown for nulls. A column of booleans is a condition by
     itself.
+
+    Attributes
+    ----------
+    name : str or tuple of str
+        The column.
     """
 
     __slots__ = ("name",)

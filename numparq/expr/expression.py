@@ -91,7 +91,13 @@ def as_condition(operand: Operand) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class OtherColumn:
-    """The column on the right of a comparison of two columns."""
+    """The column on the right of a comparison of two columns.
+
+    Attributes
+    ----------
+    name : str or tuple of str
+        The column.
+    """
 
     name: ColumnName
 
@@ -105,6 +111,8 @@ class ColumnPredicate(Expression):
 
     Attributes
     ----------
+    name : str or tuple of str
+        The column; of a comparison of two columns, the left one.
     op : str
         One of COMPARISONS, ``"in"``, ``"not in"``, ``"startswith"``, ``"like"``, ``"contains"``, ``"is null"``,
         ``"is not null"`` or ``"is nan"``.
@@ -144,7 +152,13 @@ def _shortened(values: Sequence[Any]) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class And(Expression):
-    """True if all parts are true; without parts, true."""
+    """True if all parts are true; without parts, true.
+
+    Attributes
+    ----------
+    parts : tuple of Expression
+        The conditions.
+    """
 
     parts: tuple[Any, ...]
 
@@ -154,7 +168,13 @@ class And(Expression):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Or(Expression):
-    """True if any part is true; without parts, false."""
+    """True if any part is true; without parts, false.
+
+    Attributes
+    ----------
+    parts : tuple of Expression
+        The conditions.
+    """
 
     parts: tuple[Any, ...]
 
@@ -164,7 +184,13 @@ class Or(Expression):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Not(Expression):
-    """True if its part is false, unknown if that is unknown."""
+    """True if its part is false, unknown if that is unknown.
+
+    Attributes
+    ----------
+    part : Expression
+        The condition that is negated.
+    """
 
     part: Expression
 

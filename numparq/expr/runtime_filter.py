@@ -162,7 +162,7 @@ class RuntimeFilter:
                 raise ValueError(f"the runtime filter on {self.column!r} has already arrived")
             self._given = all_of(parts), bloom_filter
 
-    def bind(
+    def _bind(
         self, schema: Schema | ColumnResolver, origins: Mapping[int, ArrowType] | None = None
     ) -> Expression | None:
         """Bind the filter to the columns of a file.

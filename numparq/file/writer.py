@@ -178,18 +178,18 @@ class ParquetWriter(TransactionalWriter):
         self._check_writing()
         with error_context(file=self._sink.name):
             if not is_arrow_data(df):
-                self.write_shredded(shred_frame(df, index=index, schema=self._schema))
+                self._write_shredded(shred_frame(df, index=index, schema=self._schema))
                 return
             num_rows = self.num_rows
             try:
                 for table in read_tables(df, self._row_group_size.max_rows, index):
-                    self.write_shredded(shred_table(table, self._schema))
+                    self._write_shredded(shred_table(table, self._schema))
             except BaseException:
                 if self.num_rows > num_rows:  # part of the data is written
                     self.abort()
                 raise
 
-    def write_shredded(self, shredded: ShreddedFrame) -> None:
+    def _write_shredded(self, shredded: ShreddedFrame) -> None:
         """Write a frame, or rows of one, that is already shredded into leaf columns."""
         self._check_writing()
         with error_context(file=self._sink.name):
@@ -363,7 +363,7 @@ class ParquetWriter(TransactionalWriter):
         return self._sink.name
 
     @property
-    def footer(self) -> bytes:
+    def _footer(self) -> bytes:
         """Footer that was written last: the bytes of its FileMetaData."""
         return self._assembler.last_footer if self._assembler else b""
 

@@ -94,7 +94,13 @@ def hash_equal_values(leaf: Leaf, values: np.ndarray) -> np.ndarray:
 
 
 class BloomFilter:
-    """A split-block Bloom filter over a uint8 bit set, a multiple of 32 bytes."""
+    """A split-block Bloom filter.
+
+    Attributes
+    ----------
+    bitset : uint8 array
+        The bits; a multiple of 32 bytes.
+    """
 
     __slots__ = ("bitset",)
 

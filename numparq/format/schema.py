@@ -146,8 +146,6 @@ class Schema:
         Number of leaf columns.
     calendar : SparkCalendar
         Calendar of its days and instants.
-    cache : BoundedCache
-        Values derived from the schema and the key-values in their keys, for later reads of files with this schema.
     """
 
     def __init__(self, footer: SchemaElements, calendar: SparkCalendar = TODAYS_CALENDAR) -> None:
@@ -165,7 +163,8 @@ class Schema:
         self.num_columns = len(self._top)
         self._flat_leaves: dict[int, Leaf | None] = {}
         self._leaves: dict[int, Leaf] = {}
-        self.cache = BoundedCache(_MAX_CACHED)
+        # Values derived from the schema and the key-values in their keys, for later reads of files with this schema.
+        self._cache = BoundedCache(_MAX_CACHED)
 
     # --- the tree ---------------------------------------------------------------------------------------------------
 

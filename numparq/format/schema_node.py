@@ -71,14 +71,20 @@ class SchemaNode:
 
     Attributes
     ----------
+    name : str
+        Name of the column, or of the field in its group.
     repetition : int
         REQUIRED, OPTIONAL or REPEATED.
     physical : int or None
         Physical type, 0 (BOOLEAN) to 7 (FIXED_LEN_BYTE_ARRAY); None for a group.
     type_length : int
         Bytes of a FIXED_LEN_BYTE_ARRAY value.
+    logical : LogicalType or None
+        Logical type.
     children : tuple of SchemaNode
         Nodes of a group.
+    field_id : int or None
+        Field id of the schema element.
     """
 
     name: str

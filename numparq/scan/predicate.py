@@ -83,7 +83,7 @@ class _BoundRuntimeFilter:
         self._origins: Any = LeafArrowTypes(file)
 
     def bind(self) -> Expression | None:
-        return self._filter.bind(self._schema, self._origins)
+        return self._filter._bind(self._schema, self._origins)
 
 
 class ScanPredicate:

@@ -105,7 +105,7 @@ def _shared_columns(file: OpenFile, columns: Columns) -> _PreparedColumns:
     if sum(map(sizes.get, _TYPE_KEYS, repeat(0))) > _MAX_CACHED_METADATA:
         return _prepare_columns(file, columns)
     key = None if columns is None else tuple(columns), file.footer.created_by, *map(keys.get, _TYPE_KEYS)
-    return file.schema.cache.get_or_make(key, lambda: _prepare_columns(file, columns))
+    return file.schema._cache.get_or_make(key, lambda: _prepare_columns(file, columns))
 
 
 def _prepare_columns(file: OpenFile, columns: Columns) -> _PreparedColumns:

@@ -153,7 +153,7 @@ def test_bloom_predicate_is_not_pruned_by_bounds():
 
 
 def rows(runtime_filter, name, items):
-    bound = runtime_filter.bind(schema_of(name))
+    bound = runtime_filter._bind(schema_of(name))
     return evaluate(
         bound, {0: KINDS[name].values([item or 0 for item in items], [item is not None for item in items])}, len(items)
     ).tolist()
@@ -175,7 +175,7 @@ def test_rows_that_pass_each_form():
 
 def test_empty_values_pass_no_row():
     for values in ([], [None, pd.NaT], ["x"][:0]):
-        assert RuntimeFilter("int64", values).bind(schema_of("int64")) == Constant(False)
+        assert RuntimeFilter("int64", values)._bind(schema_of("int64")) == Constant(False)
 
 
 @given(
@@ -211,7 +211,7 @@ def test_values_of_numpy_pandas_and_iterators():
 def test_filter_arrives_only_once():
     late = RuntimeFilter("int64")
     assert not late.has_arrived
-    assert late.bind(schema_of("int64")) is None
+    assert late._bind(schema_of("int64")) is None
     assert "not yet arrived" in repr(late)
     with pytest.raises(ValueError, match="ranges or bloom_filter"):
         late.arrive()
@@ -233,7 +233,7 @@ def test_ranges_are_half_open_and_merge():
     """Ranges are half-open; overlapping ranges merge into one set of keys."""
     runtime_filter = RuntimeFilter("int64", ranges=[(1, 3), (7, 8), (2, 5), (9, 9)])
     assert [at for at, passes in enumerate(rows(runtime_filter, "int64", list(range(10)))) if passes] == [1, 2, 3, 4, 7]
-    assert runtime_filter.bind(schema_of("int64")).ranges == ((1, 5), (7, 8))
+    assert runtime_filter._bind(schema_of("int64")).ranges == ((1, 5), (7, 8))
     assert rows(RuntimeFilter("int64", ranges=[]), "int64", [0, 1]) == [False, False]
     assert rows(RuntimeFilter("int64", [1, 7], ranges=[(0, 7)]), "int64", [0, 1, 7]) == [False, True, False]
 
@@ -250,7 +250,7 @@ def test_first_of_many_threads_arrives():
 
     with ThreadPoolExecutor(8) as pool:
         (first,) = [number for number in pool.map(arrive_with, range(64)) if number is not None]
-        bounds = list(pool.map(lambda _: late.bind(schema), range(64)))
+        bounds = list(pool.map(lambda _: late._bind(schema), range(64)))
     assert all(bound is bounds[0] for bound in bounds)
     assert bounds[0].ranges == ((first, first + 1),)
 
@@ -258,10 +258,10 @@ def test_first_of_many_threads_arrives():
 def test_binding_is_reused_for_the_same_schema_only():
     runtime_filter = RuntimeFilter("x", [3])
     first, second = (StubFlatSchema([replace(KINDS[name].leaf, path=("x",))]) for name in ("int64", "double"))
-    bound = runtime_filter.bind(first)
-    assert runtime_filter.bind(first) is bound
-    assert runtime_filter.bind(second).domain.is_float
-    assert runtime_filter.bind(first) == bound
+    bound = runtime_filter._bind(first)
+    assert runtime_filter._bind(first) is bound
+    assert runtime_filter._bind(second).domain.is_float
+    assert runtime_filter._bind(first) == bound
 
 
 @pytest.mark.parametrize(
@@ -282,9 +282,9 @@ def test_binding_follows_the_arrow_type_of_the_file(one, other, conditions, pass
 
 def test_invalid_filters_are_refused():
     with pytest.raises(SchemaError, match="no column 'y'"):
-        RuntimeFilter("y", bloom_filter=BloomFilter(FULL)).bind(schema_of("int64"))
+        RuntimeFilter("y", bloom_filter=BloomFilter(FULL))._bind(schema_of("int64"))
     with pytest.raises(SchemaError, match="'three' cannot be compared"):
-        RuntimeFilter("int64", ["three"]).bind(schema_of("int64"))
+        RuntimeFilter("int64", ["three"])._bind(schema_of("int64"))
     with pytest.raises(TypeError, match="must be a string"):
         RuntimeFilter(3)
     with pytest.raises(TypeError, match="is_null"):
@@ -302,4 +302,4 @@ def test_repr_of_runtime_filters():
 def test_timedelta_against_integer_column_is_refused(span):
     for filter_ in (RuntimeFilter("int64", [span]), RuntimeFilter("int64", low=span)):
         with pytest.raises(SchemaError, match="it is not a number"):
-            filter_.bind(schema_of("int64"))
+            filter_._bind(schema_of("int64"))

@@ -10,21 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from support.public_names import PACKAGES
+
 PROJECT = Path(__file__).resolve().parents[2]
-# The public packages, as docs/index.md lists them.
-PACKAGES = [
-    "numparq",
-    "numparq.cli",
-    "numparq.dataset",
-    "numparq.errors",
-    "numparq.format",
-    "numparq.pandas",
-    "numparq.spark",
-    "numparq.tools.profile",
-    "numparq.tools.salvage",
-    "numparq.tools.verify",
-    "numparq.variant",
-]
 # Pages for those who work on numparq itself; the changelog also has former addresses.
 INTERNAL_PAGES = {"architecture.md", "changelog.md", "contributing.md", "kernels.md", "style.md"}
 PAGES = [PROJECT / "README.md", *(page for page in (PROJECT / "docs").glob("*.md") if page.name not in INTERNAL_PAGES)]

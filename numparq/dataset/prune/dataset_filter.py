@@ -153,7 +153,7 @@ class DatasetFilter:
         """Bind a runtime filter to columns from `as_stored`: the same object each time, None until it arrives."""
         key = runtime_filter, columns
         if key not in self._arrived:
-            bound = runtime_filter.bind(columns, columns)  # type: ignore[arg-type]
+            bound = runtime_filter._bind(columns, columns)  # type: ignore[arg-type]
             if bound is None:
                 return None
             self._arrived[key] = self._wrapped(bound)

@@ -100,7 +100,7 @@ class PartitionPruner:
         parts = [] if filters is None else [_of_keys(normalize(as_expression(filters)), keys, partitions)]
         for each in check_runtime_filters(runtime_filters):
             if partition_key_ordinal(each.column, partitions) >= 0:
-                bound = each.bind(keys, keys)  # type: ignore[arg-type]
+                bound = each._bind(keys, keys)  # type: ignore[arg-type]
                 parts += [] if bound is None else [wrap_partition_predicates(bound, keys.items, partitions)]
         self._asked = all_of(parts)
         self.reason = "" if isinstance(self._asked, Constant) else repr(self._asked)

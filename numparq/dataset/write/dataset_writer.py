@@ -269,7 +269,7 @@ class DatasetWriter(TransactionalWriter):
 def _without_rows(taken: ShreddedFrame) -> bytes:
     """Encode a file with the columns of a frame and no rows."""
     with ParquetWriter(None) as writer:
-        writer.write_shredded(taken.slice(0, 0))
+        writer._write_shredded(taken.slice(0, 0))
     return writer.getvalue()
 
 

@@ -75,7 +75,7 @@ class RollingFileWriter:
         while start < taken.num_rows or (not taken.num_rows and self._writer is None and not self.written):
             writer = self._open()
             stop = min(start + self._room(writer, taken.num_rows - start), taken.num_rows)
-            writer.write_shredded(taken.slice(start, stop))
+            writer._write_shredded(taken.slice(start, stop))
             start = stop
             if self._is_full(writer):
                 self.close()
@@ -116,7 +116,7 @@ class RollingFileWriter:
             return
         writer.close()
         self._bytes_per_row = writer.num_bytes / max(writer.num_rows, 1)
-        footer = writer.footer if self._keep_footers else b""
+        footer = writer._footer if self._keep_footers else b""
         name = self._name_of(len(self.written))
         self.written.append(WrittenFile(name, writer.num_rows, writer.num_bytes, footer))
 

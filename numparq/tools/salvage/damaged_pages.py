@@ -72,7 +72,7 @@ def rewrite_rows(
                     sink = CheckedSink(out)
                     writer = ParquetWriter(cast(Any, sink), compression=_first_codec(file), store_schema=not is_same)
                 shredded = shred_frame(frame, schema=variants)
-                writer.write_shredded(replace(shredded, key_value_metadata=key_values))
+                writer._write_shredded(replace(shredded, key_value_metadata=key_values))
                 key_values = {}  # written with the first frame
                 bar.advance(len(frame))
                 del frame, shredded  # before the next ones are made
