@@ -120,7 +120,24 @@ class BloomFilter:
         num_distinct: int | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> BloomFilter:
-        """Build a filter from hashes (uint64), sized by `num_distinct`, or else by the distinct hashes."""
+        """Build a filter from hashes, sized by the number of distinct ones.
+
+        Parameters
+        ----------
+        hashes : uint64 array
+            Hashes from `hash_values`.
+        fpp : float, default 0.01
+            False-positive rate, above 0 and below 1.
+        num_distinct : int, optional
+            Number of distinct values to size it for; by default that of the hashes.
+        max_bytes : int
+            Maximum size of the filter.
+
+        Returns
+        -------
+        BloomFilter
+            The filter with all hashes.
+        """
         expected = len(hashes) if num_distinct is None else num_distinct
         size = optimal_num_bytes(expected, fpp, max_bytes)
         bloom_filter = cls(np.zeros(size, np.uint8))

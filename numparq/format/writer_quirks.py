@@ -280,7 +280,7 @@ def page_quirks(created_by: str | None) -> PageQuirks:
 
 
 def statistics_quirks(created_by: str | None, leaf: Leaf) -> list[StatisticsQuirk]:
-    """Return the writer's statistics quirks that affect a leaf column."""
+    """Return the statistics quirks of a writer, by its `created_by`, that affect a leaf column, `leaf`."""
     writer, kind = parse_created_by(created_by), leaf_order(leaf).kind
     return [
         bug
@@ -292,7 +292,7 @@ def statistics_quirks(created_by: str | None, leaf: Leaf) -> list[StatisticsQuir
 
 @lru_cache(maxsize=1024)
 def untrusted_statistics(created_by: str | None, leaf: Leaf) -> frozenset[str]:
-    """Return which metadata of a leaf column is untrusted.
+    """Return which metadata of a leaf column, `leaf`, is untrusted for a writer, by its `created_by`.
 
     Any of ``"min_max"``, ``"deprecated_min_max"``, ``"null_count"``, ``"column_index"``, ``"offset_index"``.
     """

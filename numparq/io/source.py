@@ -79,7 +79,7 @@ class Source(Protocol):
         """Fill `out` (uint8) with the bytes from `position`; raise InvalidFileError if there are too few."""
 
     def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
-        """Return a view of bytes already in memory, followed by `slack` readable ones, or None."""
+        """Return a view of `length` bytes at `position`, followed by `slack` readable ones; None if not in memory."""
 
     def read_ranges(self, ranges: ByteRanges) -> list[np.ndarray]:
         """Read byte ranges in any order, concurrently where faster; each array has SLACK readable bytes after it.

@@ -23,7 +23,7 @@ def roundtrip_output_type(
 ) -> OutputType | None:
     """Choose the output type of a flat leaf column with a recorded pandas dtype; None if it cannot be restored.
 
-    `hint` is its type by ``ARROW:schema``; `arrow_type()` returns the same as a pyarrow type, or None.
+    `hint` is its type by ``ARROW:schema``; the callable `arrow_type` returns the same as a pyarrow type, or None.
     """
     if dtype_spec.categories is not None:
         return _categories(leaf, hint, dtype_spec, arrow_type, has_nulls)

@@ -129,7 +129,7 @@ class DatasetFilter:
     def scan_predicate(self, file: OpenFile, data_file: DataFile, runtime_filters: Any = ()) -> ScanPredicate | None:
         """Build the scan predicate of a file, with runtime filters that may arrive while it is read.
 
-        Returns None if all rows match for certain; if none match, `ScanPredicate.now` is ``Constant(False)``.
+        Returns None if all rows match for certain; if none match, `ScanPredicate.current` is ``Constant(False)``.
         """
         filters = check_runtime_filters(runtime_filters)
         places = [resolve_runtime_filter_leaf(self._columns, each).index for each in filters]

@@ -110,7 +110,7 @@ def _values(field: SchemaField) -> ArrowType:
 
 
 def parse_user_schema(schema: Any) -> list[SchemaField]:
-    """Parse a user's schema, in any form that `DatasetSchema.of` takes, into fields.
+    """Parse a user's schema, in any form that `DatasetSchema.from_files` takes, into fields.
 
     Raises TypeError for another form or type, ValueError for a duplicate name, SchemaError if Parquet has no such type.
     """

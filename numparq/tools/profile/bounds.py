@@ -23,7 +23,7 @@ class KeyBounds:
     Parameters
     ----------
     lows, highs : array of keys
-        As `ValueKind.keys` says.
+        Keys of the dtype `ValueKind.key_dtype`.
     known : bool array
         Of which runs both are there and sound; what the others have means nothing.
     """
