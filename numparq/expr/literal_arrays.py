@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator, Sequence, Set
 from decimal import Context, Decimal, Inexact, InvalidOperation
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _INTS = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 _FLOATS = {float, np.float64}
 _MOST = np.iinfo(np.int64).max
-_FEW = 8  # so many strings are located one by one
+_FEW = 8  # so many literals are located one by one
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "D": 86_400 * 10**9}
 
 
@@ -185,9 +186,7 @@ def typed_array(values: Sequence[Any]) -> TypedArray | None:
     return None
 
 
-def _text(values: Sequence[str]) -> TypedArray | None:
-    if len(values) <= _FEW:
-        return None
+def _text(values: Sequence[str]) -> TypedArray:
     joined = "".join(values)
     data = joined.encode()
     if len(data) != len(joined):
@@ -195,8 +194,8 @@ def _text(values: Sequence[str]) -> TypedArray | None:
     return TypedArray("text", StringPoints(np.frombuffer(data, np.uint8), byte_offsets(values)))
 
 
-def _binary(values: Sequence[bytes]) -> TypedArray | None:
-    return TypedArray("bytes", StringPoints.from_strings(values)) if len(values) > _FEW else None
+def _binary(values: Sequence[bytes]) -> TypedArray:
+    return TypedArray("bytes", StringPoints.from_strings(values))
 
 
 def _moments(values: Sequence[datetime.date]) -> TypedArray:
@@ -225,6 +224,8 @@ def in_list_ranges(values: Sequence[Any], domain: KeyDomain) -> KeyRanges | None
 
     None if each literal must be located by itself.
     """
+    if len(values) <= _FEW:
+        return None
     typed = values.typed if isinstance(values, LiteralArray) else typed_array(values)
     if typed is None:
         return None
@@ -232,14 +233,20 @@ def in_list_ranges(values: Sequence[Any], domain: KeyDomain) -> KeyRanges | None
     return None if reader is None else reader(typed.values, domain)
 
 
+@lru_cache(maxsize=64)
+def _integer_limits(dtype: np.dtype) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
 def _points(keys: np.ndarray, domain: KeyDomain) -> NumberRanges:
     """Return integers as key ranges; those outside of the domain are dropped."""
     unsigned = domain.kind == "unsigned"
     low, high = domain.low, domain.high - 1
-    limits = np.iinfo(keys.dtype)
-    if low > limits.min:
+    least, most = _integer_limits(keys.dtype)
+    if low > least:
         keys = keys[keys >= low]
-    if high < limits.max:
+    if high < most:
         keys = keys[keys <= high]
     return NumberRanges.from_keys(keys.astype(np.uint64 if unsigned else np.int64))
 

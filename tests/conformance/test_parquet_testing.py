@@ -85,7 +85,7 @@ BAD = {
     "bad_data/ARROW-RS-GH-6229-DICTHEADER.parquet": (
         InvalidFileError,
         "the column chunk lies outside of the file's data: the file is cut off, or the footer is damaged"
-        " (file '{file}', row group 0, column 'name')",
+        " (file '{file}', row group 0, column 'region_key')",
     ),
     "bad_data/PARQUET-1481.parquet": (
         InvalidFileError,
@@ -318,7 +318,8 @@ def test_columns_beside_damaged_columns(parquet_testing):
             if column != "time64_ns":  # pyarrow cannot convert these nanoseconds to times
                 assert_frames_equal(got, read_by_pandas(path, columns=[column]))
     assert failed == {
-        "the data ends too early": ["int64", "large_binary", "fixed_size_list_float64"],
+        "the data ends too early": ["int64", "fixed_size_list_float64"],
+        "bytes follow the last page, which a header that seems shorter than it is would explain": ["large_binary"],
         "the number of values does not match the page header": ["map_float32"],
     }
 

@@ -482,13 +482,12 @@ def test_dictionary_after_the_data_is_an_error():
 
 @pytest.mark.parametrize("too_much", [1, 5, 1000])
 def test_chunk_size_too_large(too_much):
-    """The last header may be damaged, and its page shifted: where it ends cannot be trusted."""
+    """Bytes behind the last page are ignored, as pyarrow and polars do."""
     file = build_file([4], [FileColumn("a", INT64, [[data_page(4, encode_plain(INT64, NUMBERS))]])])
     data, footer = file.laid_out()
     footer.row_groups[0].columns[0].meta_data.total_compressed_size += too_much
     data = with_footer(data + b"\x15" * 1000, footer)
-    with pytest.raises(InvalidFileError, match="column 'a', page 1"):
-        read_parquet(data)
+    assert read_parquet(data)["a"].tolist() == NUMBERS
 
 
 @pytest.mark.parametrize("too_few", [1, 9, 50])

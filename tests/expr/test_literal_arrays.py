@@ -14,6 +14,7 @@ import pytest
 
 import numparq
 from numparq import col
+from numparq.expr import literal_arrays
 from numparq.expr.expression import LiteralError
 from numparq.expr.key_ranges import union
 from numparq.expr.literal_arrays import in_list_ranges
@@ -50,6 +51,12 @@ LISTS = {
     "mixed": [1, "a", b"b"],
     "empty": [],
 }
+
+
+@pytest.fixture(autouse=True)
+def short_lists(monkeypatch):
+    """Take lists of any length as arrays."""
+    monkeypatch.setattr(literal_arrays, "_FEW", -1)
 
 
 def domain_of(kind):

@@ -46,7 +46,6 @@ WRONG_LEVELS = [
     {"definition_levels_byte_length": 20, "repetition_levels_byte_length": 20},
     {"repetition_levels_byte_length": -(1 << 30)},
     {"num_values": -(1 << 31)},
-    {"num_rows": -1},
 ]
 
 

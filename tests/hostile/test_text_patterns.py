@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import numparq
+from numparq import col
 from numparq.dataset.partitions.types import infer_partition_type, parse_partition_type
-from numparq.expr import col
 from numparq.format.key_values.pandas import PandasMetadata
 from numparq.format.writer_quirks import ApplicationVersion, parse_created_by
 from numparq.to_pandas.labels import column_labels

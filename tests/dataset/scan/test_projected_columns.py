@@ -369,12 +369,11 @@ def test_required_columns_without_statistics_are_not_nullable(tmp_path):
 
 def test_untrusted_null_counts_give_nullable_batches(tmp_path, monkeypatch):
     from numparq.format import writer_quirks
-    from numparq.scan import null_counts
 
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "0.parquet")
     with numparq.Dataset(tmp_path) as dataset:
         assert next(dataset.iter_batches())["a"].dtype == "int64"
-        monkeypatch.setattr(null_counts, "untrusted_statistics", lambda created_by, leaf: {writer_quirks.NULL_COUNT})
+        monkeypatch.setattr(writer_quirks, "untrusted_statistics", lambda created_by, leaf: {writer_quirks.NULL_COUNT})
         assert next(dataset.iter_batches())["a"].dtype == "Int64"
 
 
