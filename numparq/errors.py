@@ -96,7 +96,7 @@ class error_context:
 
 # --- tracebacks -------------------------------------------------------------------------------------------------------
 
-_KEPT_FRAMES = 2  # where the error was raised, and by what
+_NUM_FRAMES = 2  # where the error was raised, and by what
 
 
 def short_traceback(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
@@ -122,5 +122,5 @@ def _keep_last_frames(trace: TracebackType) -> None:
     frames = [trace]
     while (after := frames[-1].tb_next) is not None:
         frames.append(after)
-    if len(frames) > _KEPT_FRAMES + 1:
-        trace.tb_next = frames[-_KEPT_FRAMES]
+    if len(frames) > _NUM_FRAMES + 1:
+        trace.tb_next = frames[-_NUM_FRAMES]

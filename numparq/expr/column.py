@@ -383,9 +383,9 @@ def _literal(name: ColumnName, op: str, value: object) -> object:
 def _listed(values: object, what: str) -> Sequence[object]:
     if isinstance(values, (str, bytes, ColumnReference, Expression)) or not isinstance(values, Iterable):
         raise TypeError(f"{what}() takes a list of values, not {values!r}")
-    found = literal_array(values)
-    if found is not None:
-        return found
+    array = literal_array(values)
+    if array is not None:
+        return array
     listed = tuple(values)
     types = set(map(type, listed))
     if types <= _PLAIN_TYPES:  # none is null or a column

@@ -52,8 +52,8 @@ def union(*sets: Iterable[tuple[Any, Any]]) -> KeyRanges:
 
 def complement(ranges: KeyRanges, low: Any, high: Any) -> KeyRanges:
     """Return the keys from `low` to `high` (exclusive) that are not in `ranges`, which lie within."""
-    if isinstance(ranges, NumberRanges) and (found := ranges.complement(low, high)) is not None:
-        return found
+    if isinstance(ranges, NumberRanges) and (rest := ranges.complement(low, high)) is not None:
+        return rest
     edges = [low, *chain.from_iterable(ranges), high]
     return tuple((start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop)
 

@@ -69,8 +69,8 @@ class LiteralArray(Sequence[Any]):
     def __getitem__(self, at: int | slice) -> object:
         if not isinstance(at, slice):
             return self[:][at]
-        found = getattr(self._source, "iloc", self._source)[at]
-        return tuple(found.to_pylist() if hasattr(found, "to_pylist") else found)
+        literals = getattr(self._source, "iloc", self._source)[at]
+        return tuple(literals.to_pylist() if hasattr(literals, "to_pylist") else literals)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LiteralArray):
@@ -123,10 +123,10 @@ def _pandas_literals(values: object) -> LiteralArray | None:
     if isinstance(dtype, np.dtype):
         return _number_literals(present.to_numpy(), present) if dtype.kind in "iufM" else None
     if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
-        found = _arrow_literals(present.array.__arrow_array__())
-        if found is None or found.typed is None or found.typed.kind != "number":
-            return None if found is None else LiteralArray(found.typed, present)
-        return _number_literals(found.typed.values, present)
+        literals = _arrow_literals(present.array.__arrow_array__())
+        if literals is None or literals.typed is None or literals.typed.kind != "number":
+            return None if literals is None else LiteralArray(literals.typed, present)
+        return _number_literals(literals.typed.values, present)
     numpy_dtype = getattr(dtype, "numpy_dtype", None)  # of nullable numbers
     if numpy_dtype is None or numpy_dtype.kind not in "iuf":
         return None
@@ -269,12 +269,12 @@ def _moment_keys(values: np.ndarray, domain: KeyDomain) -> KeyRanges | None:
     if domain.kind != "signed" or unit not in _NS or count != 1:
         return None
     numbers = values.view(np.int64)
-    given, stored = _NS[unit], _NS["D" if domain.type.kind == "date" else domain.type.unit]
-    if given < stored:
-        step = stored // given
+    source, stored = _NS[unit], _NS["D" if domain.type.kind == "date" else domain.type.unit]
+    if source < stored:
+        step = stored // source
         numbers = numbers[numbers % step == 0] // step
-    elif given > stored:
-        step = given // stored
+    elif source > stored:
+        step = source // stored
         most = _MOST // step
         numbers = numbers[(numbers >= -most) & (numbers <= most)] * step
     return _points(numbers, domain)

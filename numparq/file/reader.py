@@ -145,9 +145,9 @@ class ParquetFile(ReadableTable):
         self._file.close()
 
     def __copy__(self) -> Self:
-        made = object.__new__(type(self))
-        made._file = copy.copy(self._file)
-        return made
+        copied = object.__new__(type(self))
+        copied._file = copy.copy(self._file)
+        return copied
 
     def _read(self, columns: Columns, options: ScanOptions, skip: SkipDamaged | None = None) -> pd.DataFrame:
         return self._file._read(columns, options, skip)

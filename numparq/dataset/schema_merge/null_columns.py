@@ -35,9 +35,9 @@ def empty_conflicting_columns(
             _empty_columns(group, [at])
 
 
-def empty_misfits(groups: Sequence[SchemaGroup], wanted: Sequence[SchemaField], key_function: FieldKeyFunction) -> None:
+def empty_misfits(groups: Sequence[SchemaGroup], fields: Sequence[SchemaField], key_function: FieldKeyFunction) -> None:
     """Replace the columns of groups without values by null columns, where they do not fit a schema's columns."""
-    known = dict(zip(key_function(wanted), wanted, strict=True))
+    known = dict(zip(key_function(fields), fields, strict=True))
     for group in groups:
         positions = misfits(group.fields, known.get, key_function)
         _empty_columns(group, [at for at in positions if all(has_no_values(file, at) for file in group.files)])
@@ -49,14 +49,14 @@ def misfits(
     key_function: FieldKeyFunction,
 ) -> list[int]:
     """Return the positions of a file's leaf columns that cannot be cast to the dataset's columns."""
-    found = []
+    result = []
     for at, (key, field) in enumerate(zip(key_function(fields), fields, strict=True)):
         target = column_of(key)
         if field is None or target is None or field.kind != "leaf" or field.is_null or target.is_null:
             continue
         if target.kind != "leaf" or not leaf_fits(target, field):
-            found.append(at)
-    return found
+            result.append(at)
+    return result
 
 
 def _empty_columns(group: SchemaGroup, positions: Sequence[int]) -> None:

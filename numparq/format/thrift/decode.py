@@ -17,10 +17,10 @@ from .encode import encode_struct
 from .idl import enum_value
 from .layout import FieldSlot, RecordLayout, ThriftLayout, thrift_layout
 
-_SHOWN_ELEMENTS = 6  # elements of a list in a repr
-_SHOWN_STRUCT = 100  # characters of a struct within another one
+_MAX_ELEMENTS = 6  # elements of a list in a repr
+_MAX_STRUCT = 100  # characters of a struct within another one
 _LINE = 120
-_SHOWN_BYTES = 40  # bytes or characters in a repr
+_MAX_BYTES = 40  # bytes or characters in a repr
 
 
 def _bool(words: np.ndarray, word: int, data: np.ndarray) -> bool:
@@ -193,10 +193,10 @@ class RecordList(Sequence[Record]):
         return list, ([*self],)
 
     def __repr__(self) -> str:
-        lines = [self[i]._line() for i in range(min(len(self), _SHOWN_ELEMENTS))]
-        more = [f"... ({len(self):,} in all)"] if len(self) > _SHOWN_ELEMENTS else []
-        shown = [line if len(line) <= _LINE else f"{line[:_LINE]}..." for line in lines]
-        return _block("[", shown + more, "]") if shown else "[]"
+        lines = [self[i]._line() for i in range(min(len(self), _MAX_ELEMENTS))]
+        more = [f"... ({len(self):,} in all)"] if len(self) > _MAX_ELEMENTS else []
+        shorter = [line if len(line) <= _LINE else f"{line[:_LINE]}..." for line in lines]
+        return _block("[", shorter + more, "]") if shorter else "[]"
 
 
 def root_record(layout: ThriftLayout, words: np.ndarray, data: np.ndarray) -> Record:
@@ -239,15 +239,15 @@ def _block(start: str, lines: list[str], end: str) -> str:
 
 def _abbreviate(value: Any) -> str:
     """Return a value's repr, shortened if it is long."""
-    if isinstance(value, (str, bytes)) and len(value) > _SHOWN_BYTES:
-        return f"{value[:_SHOWN_BYTES]!r}... ({len(value):,} in all)"
+    if isinstance(value, (str, bytes)) and len(value) > _MAX_BYTES:
+        return f"{value[:_MAX_BYTES]!r}... ({len(value):,} in all)"
     if isinstance(value, RecordList):
         return f"<{len(value):,} {value._layout.struct.name}>"
     if isinstance(value, Record):
         line = value._line()
-        return line if len(line) <= _SHOWN_STRUCT else f"{value._layout.struct.name}(...)"
+        return line if len(line) <= _MAX_STRUCT else f"{value._layout.struct.name}(...)"
     if isinstance(value, list):
-        shown = [_abbreviate(value[i]) for i in range(min(len(value), _SHOWN_ELEMENTS))]
-        more = [f"... ({len(value):,} in all)"] if len(value) > _SHOWN_ELEMENTS else []
-        return f"[{', '.join(shown + more)}]"
+        elements = [_abbreviate(value[i]) for i in range(min(len(value), _MAX_ELEMENTS))]
+        more = [f"... ({len(value):,} in all)"] if len(value) > _MAX_ELEMENTS else []
+        return f"[{', '.join(elements + more)}]"
     return repr(value)

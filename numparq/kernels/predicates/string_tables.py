@@ -37,8 +37,8 @@ def find_string(data, size, start, end, keys, keys_size, offsets, table, shift):
     slot = np.int64(mixed >> np.uint64(shift))
     while table[slot] != 0:
         if (table[slot] ^ (mixed << _HALF)) >> _HALF == 0:
-            place = np.int64(table[slot] & _POSITION) - 1
-            first, stop = offsets[place], offsets[place + 1]
+            position = np.int64(table[slot] & _POSITION) - 1
+            first, stop = offsets[position], offsets[position + 1]
             if stop - first == end - start:
                 if compare_strings(data, size, start, end, keys, keys_size, first, stop) == 0:
                     break
@@ -86,12 +86,12 @@ def match_strings(
         if is_decided(before, opens, keeps):
             out[i] = 1 if opens == 1 else 0
             continue
-        found = 0
+        matches = 0
         if not (has_validity and validity[i] == 0):
             start, end = string_bounds(data, offsets, item, width, i)
             slot = find_string(data, size, start, end, keys, keys_size, key_offsets, table, shift)
-            found = (1 if table[slot] != 0 else 0) ^ negated
-        out[i] = combine(before, found, opens, keeps)
+            matches = (1 if table[slot] != 0 else 0) ^ negated
+        out[i] = combine(before, matches, opens, keeps)
     return count
 
 

@@ -295,12 +295,15 @@ class PageLocator:
         num_rows = tables.num_rows(row_group)
         self._indexes.load({OFFSET_INDEX: [(row_group, leaf.index) for leaf in self._leaves]})
         whole = []
-        for place, leaf in enumerate(self._leaves):
-            chunk = ChunkPages.unindexed(starts[place], ends[place], num_rows)
-            if self._indexes.chunk_pages(chunk, row_group, leaf.index) is not None or starts[place] == ends[place]:
+        for position, leaf in enumerate(self._leaves):
+            chunk = ChunkPages.unindexed(starts[position], ends[position], num_rows)
+            if (
+                self._indexes.chunk_pages(chunk, row_group, leaf.index) is not None
+                or starts[position] == ends[position]
+            ):
                 continue
             with error_context(row_group=row_group, column=leaf.name):
-                pages = self._locate_by_walk(tables, place, chunk, row_group)
+                pages = self._locate_by_walk(tables, position, chunk, row_group)
             if pages is None and leaf.max_repetition_level:
                 whole.append(leaf.name)
         return whole
@@ -309,13 +312,15 @@ class PageLocator:
         file = self._file
         return ChunkTables(file.footer, self._leaves, [row_group], file.footer_start, file.multi_file_source)
 
-    def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
+    def _locate_by_walk(
+        self, tables: ChunkTables, position: int, chunk: ChunkPages, row_group: int
+    ) -> ChunkPages | None:
         """Locate a chunk's pages by their headers; None if pages cannot be read without those before them."""
         slices = RowSlices.single(row_group, 0, chunk.num_rows)
-        table = tables.chunk_table([place], [self._output_types[place]], slices)
+        table = tables.chunk_table([position], [self._output_types[position]], slices)
         if table[0, C_QUIRKS] & PREFIX_CARRYOVER:
             return None
-        leaf = self._leaves[place]
+        leaf = self._leaves[position]
         locations = self._locate_pages(leaf, table, chunk.num_rows, row_group)
         if locations is None:
             return None
@@ -361,10 +366,12 @@ class TolerantPageLocator(PageLocator):
             file.footer, self._leaves, [row_group], file.footer_start, file.multi_file_source, {}
         )
 
-    def _locate_by_walk(self, tables: ChunkTables, place: int, chunk: ChunkPages, row_group: int) -> ChunkPages | None:
+    def _locate_by_walk(
+        self, tables: ChunkTables, position: int, chunk: ChunkPages, row_group: int
+    ) -> ChunkPages | None:
         """Locate a chunk's pages by their headers; a damaged chunk counts as one page, which each unit walks."""
         try:
-            return super()._locate_by_walk(tables, place, chunk, row_group)
+            return super()._locate_by_walk(tables, position, chunk, row_group)
         except LimitError:
             raise
         except ParquetError:

@@ -151,9 +151,9 @@ def _changed_columns(
     frame: pd.DataFrame, variants: dict[str, SchemaNode], schema: Schema, dropped: Collection[str]
 ) -> list[str]:
     """Return the columns, except those in `dropped`, whose stored types change when the frame is written."""
-    made = to_parquet(frame[:1], schema=variants)
-    assert made is not None
-    with ReadableFile(made) as file:
+    sample = to_parquet(frame[:1], schema=variants)
+    assert sample is not None
+    with ReadableFile(sample) as file:
         new = _column_types(file.schema)
     return [name for name, types in _column_types(schema).items() if name not in dropped and new.get(name) != types]
 

@@ -100,10 +100,8 @@ def check_key_values(metadata: dict[str, Any], root: SchemaTreeNode, findings: F
             findings.add("key-duplicate", f"key {key!r} occurs {count} times; readers use only one of the values")
     for number, pair in enumerate(pairs):
         if not all(map(is_utf8, (pair.get("key") or "", pair.get("value") or ""))):
-            shown = repr(pair.get("key"))
-            findings.add(
-                "key-utf8", f"key-value pair {number}, of key {shown}, is not UTF-8; polars refuses such files"
-            )
+            key = repr(pair.get("key"))
+            findings.add("key-utf8", f"key-value pair {number}, of key {key}, is not UTF-8; polars refuses such files")
     values = {pair.get("key"): pair["value"] for pair in reversed(pairs) if "value" in pair}
     columns = [child.path[-1] for child in root.children]
     if "ARROW:schema" in values:
