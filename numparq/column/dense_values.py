@@ -10,6 +10,7 @@ from numparq.errors import SchemaError
 from numparq.format.schema import Leaf
 from numparq.kernels import writing_kernels
 from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.util.pluralize import pluralize
 
 from .leaf_values import LeafValues
 
@@ -134,7 +135,7 @@ def drop_nulls(leaf: Leaf, leaf_values: LeafValues, num_rows: int) -> DenseLeaf:
     if kept == num_rows:
         return DenseLeaf(values, leaf_values.codes, num_rows, num_rows, num_rows)
     if not leaf.max_definition_level:
-        raise SchemaError(f"the column is required, but has {num_rows - kept:,} nulls", column=leaf.name)
+        raise SchemaError(f"the column is required, but has {pluralize(num_rows - kept, 'null')}", column=leaf.name)
     if leaf_values.codes is not None:
         codes = np.empty(num_rows, np.int32)
         writing_kernels.drop_nulls_i4(leaf_values.codes, leaf_values.validity, num_rows, codes)

@@ -10,6 +10,7 @@ import numpy as np
 
 from numparq.errors import LimitError
 from numparq.kernels.tables import SLACK
+from numparq.util.pluralize import pluralize
 
 # Idle buffers between reads: at most so many threads' sets, and no buffer larger than this.
 MAX_IDLE_THREADS = 16
@@ -61,8 +62,9 @@ class Scratch:
         """
         if self.limit is not None and size > self.limit:
             raise LimitError(
-                f"a page takes {size:,} bytes while it is decoded, and the share of memory_limit for this is "
-                f"{self.limit:,} bytes; raise memory_limit"
+                f"a page takes {pluralize(size, 'byte')} while it is decoded, and the share of memory_limit "
+                "for this is "
+                f"{pluralize(self.limit, 'byte')}; raise memory_limit"
             )
         buffer = self._buffers.get(purpose)
         if buffer is None or len(buffer) < size + SLACK:
@@ -134,5 +136,6 @@ def allocate(size: int, dtype: str | np.dtype = "u1") -> np.ndarray:
         return np.empty(size, dtype)
     except (MemoryError, ValueError):
         raise LimitError(
-            f"a buffer of {size * np.dtype(dtype).itemsize:,} bytes cannot be allocated; read fewer columns or rows"
+            f"a buffer of {pluralize(size * np.dtype(dtype).itemsize, 'byte')} cannot be allocated; read "
+            "fewer columns or rows"
         ) from None

@@ -12,6 +12,7 @@ import numpy as np
 
 from numparq.errors import CorruptPageError, UnsupportedError
 from numparq.kernels.enums import BROTLI, CODEC_NAMES, GZIP, LZ4, LZ4_RAW, LZO, SNAPPY, UNCOMPRESSED, ZSTD
+from numparq.util.pluralize import agree_noun
 
 from . import lz4_lzo
 from .lz4_lzo import Decompress, lz4_compressor, lz4_raw_compressor
@@ -200,7 +201,8 @@ def decompressor(codec: int) -> Callable[[Any, Any], None]:
             raise CorruptPageError(f"the {name} data is damaged: {error}") from None
         if written != len(out):
             raise CorruptPageError(
-                f"the {name} data decompresses to {written} bytes, but the page header states {len(out)}"
+                f"the {name} data decompresses to {written} {agree_noun(written, 'byte')}, but the page header "
+                f"states {len(out)}"
             )
 
     return decompress

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from numparq.util.pluralize import agree_noun
+
 Compress = Callable[[Any], Any]
 
 _FRAME_MAGIC = b"\x04\x22\x4d\x18"
@@ -51,7 +53,7 @@ def decompress_hadoop(data: memoryview, out: memoryview, block: Decompress) -> i
                 done += block(data[pos : pos + length], out[done:stop])
             pos += length
     if done < len(out):
-        raise ValueError(f"it holds {done} bytes, but the page header states {len(out)}")
+        raise ValueError(f"it holds {done} {agree_noun(done, 'byte')}, but the page header states {len(out)}")
     return done
 
 

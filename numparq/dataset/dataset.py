@@ -16,6 +16,7 @@ from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathOrPaths, Resolve, RowRange, StorageOptions, TableFormat
 from numparq.util.arguments import check_list, explain_unknown_arguments, thread_count
+from numparq.util.pluralize import agree_noun
 
 from .discover.snapshot import DatasetSnapshot
 from .prune.pruners import FilePruner
@@ -224,7 +225,8 @@ class Dataset(ReadableTable, Reopenable):
 
     def __repr__(self) -> str:
         keys = f", partitioned by {', '.join(self.partition_keys)}" if self.partition_keys else ""
-        return f"<numparq.Dataset {self._opened_path.path!r}: {len(self._contents.files)} files{keys}>"
+        count = len(self._contents.files)
+        return f"<numparq.Dataset {self._opened_path.path!r}: {count} {agree_noun(count, 'file')}{keys}>"
 
     def _reopener(self) -> _DatasetReopener:
         options = {**self._options, "pruners": self._pruners, "threads": self._threads}

@@ -10,6 +10,7 @@ import numpy as np
 
 from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY
 from numparq.kernels import predicate_kernels
+from numparq.util.pluralize import agree_noun
 
 from .bound import (
     BloomPredicate,
@@ -63,7 +64,8 @@ def count_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
 def _mask(out: np.ndarray, count: int) -> RowMask:
     if out.shape != (count,) or out.dtype.itemsize != 1 or not out.flags.c_contiguous:
         raise ValueError(
-            f"out must be a contiguous bool or uint8 array of {count} rows, not {out.dtype} of shape {out.shape}"
+            f"out must be a contiguous bool or uint8 array of {count} {agree_noun(count, 'row')}, not "
+            f"{out.dtype} of shape {out.shape}"
         )
     return RowMask(out.view(np.uint8))
 
@@ -136,7 +138,8 @@ def _join_values(predicate: ValuePredicate | BloomPredicate, column: ColumnVecto
     if column.codes is None:
         if count_values(predicate, column) < count:
             raise ValueError(
-                f"column {predicate.leaf.name!r} has {count_values(predicate, column)} values for {count} rows"
+                f"column {predicate.leaf.name!r} has {count_values(predicate, column)} "
+                f"{agree_noun(count_values(predicate, column), 'value')} for {count} {agree_noun(count, 'row')}"
             )
         match_values(predicate, column, mask)
         return
@@ -156,7 +159,8 @@ def _join_lists(predicate: ContainsPredicate, column: ColumnVector, mask: RowMas
     elements = evaluate_predicate(predicate.predicate, column)
     if offsets[-1] > len(elements):
         raise ValueError(
-            f"column {predicate.leaf.name!r} has {len(elements)} elements, but its lists end at {offsets[-1]}"
+            f"column {predicate.leaf.name!r} has {len(elements)} {agree_noun(len(elements), 'element')}, "
+            f"but its lists end at {offsets[-1]}"
         )
     offsets = offsets if offsets.dtype.itemsize in (4, 8) else offsets.astype(np.int64)
     mask = replace(mask, validity=_of(column.levels.get(predicate.definition_level), count, "validity"))
@@ -170,5 +174,5 @@ def _of(array: Any, count: int, what: str) -> Any:
     if array is None:
         return None
     if len(array) < count:
-        raise ValueError(f"the array of {what} has {len(array)} items; {count} are needed")
+        raise ValueError(f"the array of {what} has {len(array)} {agree_noun(len(array), 'item')}; {count} are needed")
     return as_mask(array[:count]) if what == "validity" else np.ascontiguousarray(array[:count])

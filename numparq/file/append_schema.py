@@ -17,6 +17,7 @@ from numparq.format.thrift.idl import enum_value
 from numparq.from_pandas.user_schema import UserColumn
 from numparq.types.arrow_fields import LIST_KINDS, MAX_DEPTH, NESTED_KINDS, field_from_node
 from numparq.types.parquet_type import parquet_type
+from numparq.util.pluralize import agree_noun
 
 _NAMED_FREELY = ("LIST", "MAP", "MAP_KEY_VALUE")  # groups within which names mean nothing
 # What says no more than the physical type does.
@@ -109,7 +110,9 @@ def check_names(file: Sequence[str], frame: Sequence[str]) -> None:
             f"the frame has the column {extra[0]!r}, but the file does not{_index_hint(extra[0])}", column=extra[0]
         )
     if len(file) != len(frame):
-        raise SchemaError(f"the file has {len(file)} columns, the frame {len(frame)}, by the same names")
+        raise SchemaError(
+            f"the file has {len(file)} {agree_noun(len(file), 'column')}, the frame {len(frame)}, by the same names"
+        )
 
 
 def _index_hint(name: str) -> str:

@@ -11,6 +11,7 @@ from numparq.errors import SchemaError
 from numparq.kernels import kernels, statistics_kernels
 from numparq.kernels.tables import SLACK
 from numparq.util.bounded_cache import fork_safe_lru_cache
+from numparq.util.pluralize import agree_noun
 
 from .physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 from .schema import Leaf
@@ -191,7 +192,8 @@ class BloomFilter:
         return found.view(np.bool_) if isinstance(hashes, np.ndarray) else bool(found[0])
 
     def __repr__(self) -> str:
-        return f"<BloomFilter of {len(self.bitset)} bytes, about {self.estimate_distinct():.0f} values>"
+        values = round(self.estimate_distinct())
+        return f"<BloomFilter of {len(self.bitset)} bytes, about {values} {agree_noun(values, 'value')}>"
 
 
 @fork_safe_lru_cache(256)

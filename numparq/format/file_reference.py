@@ -14,6 +14,7 @@ import numpy as np
 from numparq.errors import InvalidFileError, LimitError, UnsupportedError
 from numparq.io.sibling_files import split_sibling_path
 from numparq.io.source import Source
+from numparq.util.pluralize import agree_noun, pluralize
 
 # Fields of the group -> Python type. The first three locate the bytes.
 REFERENCE_FIELDS: dict[str, type] = {
@@ -163,7 +164,7 @@ class FileReferenceReader:
             what = "this file" if where.uri is None else repr(where.uri[:200])
             raise InvalidFileError(
                 f"the FILE reference points to bytes {where.offset} to {where.offset + size} of {what}, which has only "
-                f"{available} bytes"
+                f"{available} {agree_noun(available, 'byte')}"
             )
         return start + where.offset, size
 
@@ -197,6 +198,6 @@ class FileReferenceReader:
         try:
             out = np.empty(size, np.uint8)
         except MemoryError:
-            raise LimitError(f"not enough memory for the {size:,} bytes of a FILE reference") from None
+            raise LimitError(f"not enough memory for the {pluralize(size, 'byte')} of a FILE reference") from None
         self.read(position, out, checksum)
         return out.tobytes()

@@ -12,6 +12,7 @@ import numpy as np
 
 from numparq.errors import InvalidFileError
 from numparq.util.bounded_cache import BoundedCache
+from numparq.util.pluralize import agree_noun
 
 from .column_names import column_positions, read_names
 from .footer.file_metadata import Footer, SchemaElements
@@ -176,7 +177,8 @@ class Schema:
             return np.flatnonzero(np.array(self._tree.depth) == 1)
         if self._children[0] != len(self._children) - 1:
             raise InvalidFileError(
-                f"the schema's root claims {self._children[0]} columns, but has {len(self._children) - 1}"
+                f"the schema's root claims {self._children[0]} {agree_noun(self._children[0], 'column')}, but "
+                f"has {len(self._children) - 1}"
             )
         return np.arange(1, len(self._children))
 
@@ -365,7 +367,7 @@ class Schema:
         return shared_schema, (self._footer, self.calendar)
 
     def __repr__(self) -> str:
-        return f"<Schema of {self.num_columns} columns>\n{self}"
+        return f"<Schema of {self.num_columns} {agree_noun(self.num_columns, 'column')}>\n{self}"
 
 
 @lru_cache(maxsize=64)

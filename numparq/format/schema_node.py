@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from numparq.errors import SchemaError
+from numparq.util.pluralize import pluralize
 
 from .logical_type import CONVERTED_TYPES, LogicalType
 from .schema import OPTIONAL, REPEATED, Leaf
@@ -236,7 +237,7 @@ def _decimal_error(node: SchemaNode, logical: LogicalType) -> str | None:
     if not most:
         return f"logical type {logical} needs INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY"
     if (logical.precision or 0) > most:
-        return f"logical type {logical} has more than the {most} digits that its physical type holds"
+        return f"logical type {logical} has more than the {pluralize(most, 'digit')} that its physical type holds"
     return None
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from numparq.errors import InvalidFileError
+from numparq.util.pluralize import pluralize
 from numparq.util.regular_file import open_regular
 
 from .sink import Sink
@@ -39,7 +40,9 @@ def copy_prefix(source: str | os.PathLike[str] | int, sink: Sink, length: int) -
         before = _file_stamp(descriptor)
         size = os.fstat(descriptor).st_size
         if size < length:
-            raise InvalidFileError(f"the file has {size:,} bytes, fewer than the {length:,} bytes to copy")
+            raise InvalidFileError(
+                f"the file has {pluralize(size, 'byte')}, fewer than the {pluralize(length, 'byte')} to copy"
+            )
         done = 0
         target = getattr(sink, "descriptor", None)
         if target is not None:
@@ -100,7 +103,7 @@ def _copy_through_memory(source: int, sink: Sink, done: int, length: int) -> Non
     while done < length:
         data = _read(source, min(length - done, _COPY_BUFFER_BYTES), done)
         if not data:
-            raise InvalidFileError(f"the file ends after {done:,} of the {length:,} bytes to copy")
+            raise InvalidFileError(f"the file ends after {done:,} of the {pluralize(length, 'byte')} to copy")
         sink.write(data)
         done += len(data)
 

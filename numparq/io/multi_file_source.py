@@ -10,6 +10,7 @@ import numpy as np
 
 from numparq.errors import InvalidFileError, LimitError
 from numparq.util.fork_safe_lock import fork_safe_lock
+from numparq.util.pluralize import pluralize
 
 from .local_source import FileSource
 from .sibling_files import SiblingFiles
@@ -81,7 +82,9 @@ class MultiFileSource:
         source = self._beside.open(path)
         if source.size > FILE_STRIDE // 2:
             source.close()
-            raise LimitError(f"sibling file {path!r} has {source.size:,} bytes; the limit is {FILE_STRIDE // 2:,}")
+            raise LimitError(
+                f"sibling file {path!r} has {pluralize(source.size, 'byte')}; the limit is {FILE_STRIDE // 2:,}"
+            )
         self._files.append(_SiblingFile(path, source.size, source.identity, source))
         ordinal = self._ordinals[path] = len(self._files)
         self._open[ordinal] = None

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.util.pluralize import agree_verb, pluralize
 from numparq.util.worker_pool import WorkerPool
 
 from .filesystem import protocols
@@ -113,11 +114,13 @@ class RemoteSource(ReadLoopSource):
         self._count(len(data))
         if len(data) < len(out):
             raise self._short_file_error(
-                f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned"
+                f"{pluralize(len(out), 'byte')} from byte {start:,} {agree_verb(len(out), 'were')} requested, "
+                f"but {len(data):,} {agree_verb(len(data), 'were')} returned"
             )
         if len(data) > len(out):
             raise UnsupportedError(
-                f"{len(out):,} bytes from byte {start:,} were requested, but {len(data):,} were returned: the server "
+                f"{pluralize(len(out), 'byte')} from byte {start:,} {agree_verb(len(out), 'were')} requested, "
+                f"but {len(data):,} {agree_verb(len(data), 'were')} returned: the server "
                 "does not support byte ranges; download the file",
                 file=self.name,
             )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from numparq.util.pluralize import pluralize
 from numparq.util.transaction import foreign_process_error
 
 _ADVICE = {
@@ -29,10 +30,10 @@ def explain_write_error(error: OSError, name: str, position: int) -> OSError:
     """Return an error of the same errno that adds the bytes written before it and advice."""
     number = error.errno
     if number is None:
-        return type(error)(f"{name} could not be written, after {position:,} bytes: {error}")
+        return type(error)(f"{name} could not be written, after {pluralize(position, 'byte')}: {error}")
     reason = error.strerror or os.strerror(number)
     advice = f"; {_ADVICE[number]}" if number in _ADVICE else ""
-    return OSError(number, f"{reason}, after {position:,} bytes{advice}", name)
+    return OSError(number, f"{reason}, after {pluralize(position, 'byte')}{advice}", name)
 
 
 class Sink:

@@ -10,6 +10,7 @@ import numpy as np
 from numparq.errors import InvalidFileError, LimitError
 from numparq.kernels.tables import SLACK
 from numparq.util.fork_safe_lock import fork_safe_lock
+from numparq.util.pluralize import agree_noun, pluralize
 
 ByteRanges = Iterable[tuple[int, int]]
 
@@ -42,13 +43,14 @@ def allocate_with_slack(length: int) -> np.ndarray:
     try:
         return np.empty(length + SLACK, np.uint8)
     except MemoryError:
-        raise LimitError(f"not enough memory for {length:,} bytes of the file") from None
+        raise LimitError(f"not enough memory for {pluralize(length, 'byte')} of the file") from None
 
 
 def truncated_file_error(source: Source, position: int, length: int) -> InvalidFileError:
     """Return the error for bytes requested beyond the end of a file."""
     return InvalidFileError(
-        f"bytes {position} to {position + length} are beyond the file's {source.size} bytes: the file is truncated, "
+        f"bytes {position} to {position + length} are beyond the file's {source.size} "
+        f"{agree_noun(source.size, 'byte')}: the file is truncated, "
         "or an offset in it is wrong",
         file=source.name,
     )

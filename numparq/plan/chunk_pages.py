@@ -21,6 +21,7 @@ from numparq.kernels.page_locations import (
     STATE_FIELDS,
 )
 from numparq.kernels.tables import LOCATION_FIELDS
+from numparq.util.pluralize import pluralize
 
 from .row_ranges import RowRanges
 
@@ -77,7 +78,7 @@ class ChunkPages:
         locations = np.array(self.locations, np.int64).reshape(-1, OFFSET_FIELDS)
         count, num_rows = len(locations), self.num_rows
         if num_rows and not count:
-            raise InvalidFileError(f"the column chunk has no pages, but its row group has {num_rows:,} rows")
+            raise InvalidFileError(f"the column chunk has no pages, but its row group has {pluralize(num_rows, 'row')}")
         row_stops, table = np.empty(count, np.int64), np.empty((count + 1, LOCATION_FIELDS), np.int64)
         state = np.zeros(STATE_FIELDS, np.int64)
         located = kernels.locate_pages(
@@ -164,7 +165,9 @@ class ChunkPages:
         (some writers do so), and the index cannot tell.
         """
         if rows.stop > self.num_rows:
-            raise ValueError(f"the rows end at {rows.stop:,}, beyond the {self.num_rows:,} rows of the row group")
+            raise ValueError(
+                f"the rows end at {rows.stop:,}, beyond the {pluralize(self.num_rows, 'row')} of the row group"
+            )
         if len(rows) == 1:
             return np.arange(*self.pages_in_range(*rows.bounds[0].tolist()))
         before = rows.stops.searchsorted(self.first_rows, side="right")

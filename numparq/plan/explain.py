@@ -115,7 +115,7 @@ def _group_words(plan: ExplainedPlan, group: RowGroupPlan) -> str:
 
 def _rows_words(group: RowGroupPlan) -> str:
     if group.rows.count == group.num_rows:
-        return "the row" if group.num_rows == 1 else f"all {group.num_rows:,} rows"
+        return "the row" if group.num_rows == 1 else f"all {pluralize(group.num_rows, 'row')}"
     return f"{group.rows.count:,} of {pluralize(group.num_rows, 'row')} in {pluralize(len(group.rows), 'range')}"
 
 
@@ -151,12 +151,12 @@ def _map(plan: ExplainedPlan) -> str:
     starts, scale = ends - counts, _WIDTH / ends[-1]
     shown = plan.columns[:_MOST_LANES]
     selected = [(group.rows.bounds + start) * scale for group, start in zip(plan.row_groups, starts, strict=True)]
-    lanes = [_lane(0, "selected rows", f"{plan.num_rows:,} rows", selected, _ROWS)]
+    lanes = [_lane(0, "selected rows", pluralize(plan.num_rows, "row"), selected, _ROWS)]
     for column, name in enumerate(shown):
         lanes.append(_column_lane(plan, column, name, starts, scale))
     if len(plan.columns) > len(shown):
         y = (len(shown) + 2) * _STEP - 4
-        lanes.append(f'<text x="0" y="{y}">and {len(plan.columns) - len(shown):,} more columns</text>')
+        lanes.append(f'<text x="0" y="{y}">and {pluralize(len(plan.columns) - len(shown), "more column")}</text>')
     bottom = (len(shown) + 1) * _STEP
     edges = _edges(starts[1:] * scale, 0, bottom - _STEP + _HEIGHT, 1.0)
     height = bottom + (_STEP if len(plan.columns) > len(shown) else 0)
@@ -178,7 +178,7 @@ def _column_lane(plan: ExplainedPlan, column: int, name: str, starts: np.ndarray
             begins.append((chunk.first_rows + start) * scale)
     y = (column + 1) * _STEP
     edges = _edges(np.concatenate(begins), y, _HEIGHT, 0.4) if begins else ""
-    return _lane(y, name, f"{name}: {num_bytes:,} of {all_bytes:,} bytes", read, _PAGES) + edges
+    return _lane(y, name, f"{name}: {num_bytes:,} of {pluralize(all_bytes, 'byte')}", read, _PAGES) + edges
 
 
 def _lane(y: int, label: str, title: str, filled: list[np.ndarray], colour: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numparq.io.coalesce import LOCAL_COALESCING, CoalescedRanges, Coalescing, coalesce
+from numparq.util.pluralize import agree_noun
 
 from .chunk_pages import ChunkPages
 from .plan_change import PlanChange, PlanCut
@@ -56,7 +57,10 @@ class ReadPlan:
             if group.rows.count:
                 left.append(group)
             if len(group.chunks) != width:
-                raise ValueError(f"a row group of the plan does not have {width} column chunks, one for each column")
+                raise ValueError(
+                    f"a row group of the plan does not have {width} {agree_noun(width, 'column chunk')}, one for "
+                    "each column"
+                )
             group.check_rows()
         if len(by_ordinal) != len(self.row_groups):
             raise ValueError("a row group occurs twice in the plan")

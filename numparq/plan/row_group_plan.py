@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from numparq.util.pluralize import pluralize
+
 from .chunk_pages import DICTIONARY_PAGE_ORDINAL, ChunkPages
 from .row_ranges import RowRanges
 
@@ -42,7 +44,8 @@ class RowGroupPlan:
             fits = fits and chunk.num_rows == self.num_rows
         if not fits:
             raise ValueError(
-                f"row group {self.ordinal} has {self.num_rows:,} rows, but its row ranges or pages have other rows"
+                f"row group {self.ordinal} has {pluralize(self.num_rows, 'row')}, but its row ranges or pages "
+                "have other rows"
             )
 
     def with_rows(self, rows: RowRanges) -> RowGroupPlan:

@@ -31,6 +31,7 @@ from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import UTF8_KINDS, OutputType
 from numparq.types.parquet_type import infer_arrow_type
+from numparq.util.pluralize import pluralize
 
 _DTYPES = {BOOLEAN: "u1", INT32: "i4", INT64: "i8", FLOAT: "f4", DOUBLE: "f8"}
 _NO_TYPE = ArrowType("null")
@@ -225,7 +226,7 @@ def _nested_values(leaf: Leaf, pieces: Sequence[NestedLeaf]) -> ColumnVector:
     count = piece.num_entries
     if count >= _MAX_ENTRIES:
         raise LimitError(
-            f"a row group has {count:,} entries of the column; filters need fewer than {_MAX_ENTRIES:,}",
+            f"a row group has {pluralize(count, 'entry')} of the column; filters need fewer than {_MAX_ENTRIES:,}",
             column=leaf.name,
         )
     definition = np.zeros(count, np.uint8) if piece.definition is None else piece.definition[:count]

@@ -23,6 +23,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.to_pandas.frame import BlockLayout
 from numparq.types.output_type import OutputType
+from numparq.util.pluralize import pluralize
 
 from .leaf_memory import ChunkCounts, LargestPages, built_bytes, dictionary_bytes, leaf_bytes
 
@@ -170,7 +171,7 @@ def check_filter_memory(readers: Sequence[FileReader], options: ScanOptions, thr
     for reader in readers:
         rows, held, chunk_bytes = filter_bytes(reader, threads)
         if rows:
-            what = f"a filter of row groups of {rows:,} rows"
+            what = f"a filter of row groups of {pluralize(rows, 'row')}"
             check_memory_limit(what, held, chunk_bytes, threads, options.memory_limit)
 
 
@@ -182,7 +183,8 @@ def check_claimed_rows(readers: Sequence[FileReader], threads: int) -> None:
         (rows, held, _), size = filter_bytes(reader, threads), reader.file.source.size
         if held > max(_MIN_CLAIM_BYTES, size * _CLAIM_RATIO):
             raise LimitError(
-                f"a filter of row groups of {rows:,} rows would take about {format_bytes(held)} of memory, and the "
+                f"a filter of row groups of {pluralize(rows, 'row')} would take about {format_bytes(held)} of "
+                "memory, and the "
                 f"file has only {format_bytes(size)}; allow it by memory_limit",
                 file=reader.file.source.name,
             )
@@ -219,7 +221,7 @@ def check_rows_memory(
             if reader.selections.selections is not None:
                 held += selected_bytes(reader.selections.selections, threads)
     held += max((built_bytes(one.output_types, num_rows) for one in estimates), default=0)
-    what = f"{num_rows:,} rows"
+    what = pluralize(num_rows, "row")
     chunk_bytes = LargestPages.of_all(one.largest_pages for one in estimates).chunk
     check_memory_limit(what, held, chunk_bytes, threads, options.memory_limit)
 

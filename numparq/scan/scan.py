@@ -20,6 +20,7 @@ from numparq.to_pandas.temporal import are_times
 from numparq.types.output_type import OutputType
 from numparq.typing import Columns
 from numparq.util.arguments import check_row_count, thread_count
+from numparq.util.pluralize import agree_noun, pluralize
 from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
@@ -281,7 +282,7 @@ class Scan:
         opened: list[Any] = [pool, scratch]
         selects_rows = limit is not None
         if options.progress:
-            progress = ProgressBar(True, "reading", "bytes")
+            progress = ProgressBar(True, "reading", "byte")
             opened.insert(0, progress)
         try:
             for reader in readers:
@@ -387,9 +388,10 @@ class Scan:
         return error
 
     def _memory_error(self, readers: Sequence[FileReader]) -> LimitError:
-        what = f"{len(self.selected):,} files into one frame; use numparq.Dataset.iter_batches"
+        what = f"{pluralize(len(self.selected), 'file')} into one frame; use numparq.Dataset.iter_batches"
         if len(self.selected) == 1:
-            what = f"{sum(reader.num_rows for reader in readers):,} rows of {len(self.projection.names)} columns"
+            rows, columns = sum(reader.num_rows for reader in readers), len(self.projection.names)
+            what = f"{pluralize(rows, 'row')} of {columns} {agree_noun(columns, 'column')}"
         return LimitError(f"not enough memory to read {what}")
 
 

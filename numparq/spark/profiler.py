@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numparq.tools.profile.job import ProfileJob
 from numparq.tools.profile.partial_profile import PartialProfile
 from numparq.tools.profile.profile import Profile
+from numparq.util.pluralize import pluralize
 
 from .tasks import run_each
 
@@ -90,7 +91,7 @@ def profile(
         raise ValueError(f"tasks must be at least 1, not {tasks}")
     job = ProfileJob.from_path(**options)
     works = job.split(_task_count(spark) if tasks is None else tasks)
-    return job.profile(run_each(spark, works, _run_task, f"numparq profile: {job.num_files:,} files"))
+    return job.profile(run_each(spark, works, _run_task, f"numparq profile: {pluralize(job.num_files, 'file')}"))
 
 
 def _run_task(work: ProfileTask) -> PartialProfile:

@@ -17,6 +17,7 @@ from numparq.format.arrow_type import TIME_UNITS
 from numparq.format.key_values.pandas import PandasMetadata
 from numparq.kernels.tables import SLACK
 from numparq.types.output_type import OutputType
+from numparq.util.pluralize import pluralize
 
 from .columns import to_array
 from .labels import append_labels, column_labels, row_index
@@ -98,7 +99,8 @@ def allocate_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         return np.empty(size + SLACK, np.uint8)[:size].view(dtype).reshape(shape)
     except (MemoryError, ValueError) as error:
         raise LimitError(
-            f"not enough memory for {size:,} bytes of {shape[-1]:,} rows; read fewer rows or columns"
+            f"not enough memory for {pluralize(size, 'byte')} of {pluralize(shape[-1], 'row')}; read fewer "
+            "rows or columns"
         ) from error
 
 

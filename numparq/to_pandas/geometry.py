@@ -13,6 +13,7 @@ import numpy as np
 from numparq.errors import InvalidFileError
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.geospatial import GeospatialColumn, parse_geo_metadata
+from numparq.util.pluralize import pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +115,7 @@ def parse_crs(column: GeospatialColumn, keys: Mapping[str, bytes]) -> Any:
 
 def _checked(text: str) -> str:
     if len(text) > _MAX_CRS:
-        raise InvalidFileError(f"it has {len(text):,} characters, more than {_MAX_CRS:,}")
+        raise InvalidFileError(f"it has {pluralize(len(text), 'character')}, more than {_MAX_CRS:,}")
     return text
 
 

@@ -12,6 +12,7 @@ from numparq.format.key_values.time_zones import is_zone_name
 from numparq.format.logical_type import LogicalType
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64
 from numparq.kernels.enums import INT96
+from numparq.util.pluralize import pluralize
 
 _ARROW_UNITS = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 _TIME_UNITS_OF = {INT32: ("MILLIS",), INT64: ("MICROS", "NANOS")}
@@ -50,7 +51,8 @@ def _infer_decimal(physical: int, length: int, logical: LogicalType) -> ArrowTyp
         limit = math.floor((8 * length - 1) * _LOG10_2)
     if precision > limit:
         raise InvalidFileError(
-            f"DECIMAL({precision}, {scale}) does not fit its physical type, which holds at most {limit} digits"
+            f"DECIMAL({precision}, {scale}) does not fit its physical type, which holds at most "
+            f"{pluralize(limit, 'digit')}"
         )
     return ArrowType("decimal", 128 if precision <= 38 else 256, precision=precision, scale=scale)
 
@@ -123,7 +125,8 @@ def _store_int(arrow_type: ArrowType) -> ParquetType:
 def _store_decimal(arrow_type: ArrowType) -> ParquetType:
     if not 0 < arrow_type.precision <= MAX_PRECISION:
         raise SchemaError(
-            f"decimals of {arrow_type.precision} digits cannot be written; the precision must be 1 to {MAX_PRECISION}"
+            f"decimals of {pluralize(arrow_type.precision, 'digit')} cannot be written; the precision must "
+            f"be 1 to {MAX_PRECISION}"
         )
     if not 0 <= arrow_type.scale <= arrow_type.precision:
         raise SchemaError(

@@ -14,6 +14,7 @@ from numparq.errors import SchemaError, UnsupportedError
 from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.arrow import ArrowField, ArrowSchema
 from numparq.util.optional import import_pyarrow
+from numparq.util.pluralize import pluralize
 
 from .arrow_fields import ELEMENT, LIST_KINDS, MAX_DEPTH, NESTED_KINDS
 from .output_type import int_dtype
@@ -22,7 +23,7 @@ from .output_type import int_dtype
 def _decimal_type(pa: Any, arrow_type: ArrowType) -> Any:
     if arrow_type.precision > 76:
         raise UnsupportedError(
-            f"Arrow cannot hold decimals of {arrow_type.precision} digits, only up to 76; "
+            f"Arrow cannot hold decimals of {pluralize(arrow_type.precision, 'digit')}, only up to 76; "
             'use dtype_backend="numpy" for decimal.Decimal objects'
         )
     return getattr(pa, f"decimal{arrow_type.bit_width}")(arrow_type.precision, arrow_type.scale)

@@ -9,17 +9,19 @@ from html import escape
 from importlib import import_module
 from typing import Any, Protocol, Self
 
+from .pluralize import pluralize
+
 _SECONDS_BETWEEN_UPDATES = 0.1  # of a notebook's bar: each update is a message to the browser
 _MEGABYTE = 1e6
 
 
 class ProgressBar:
-    """Progress bar of one operation, if `show`; `unit` is what it counts, such as "rows" or "bytes".
+    """Progress bar of one operation, if `show`; `unit` is what it counts, such as "row" or "byte".
 
     It appears with the first `add_total`, and any thread may `advance` it. The terminal's bar is removed on `close`.
     """
 
-    def __init__(self, show: bool = False, label: str = "", unit: str = "rows") -> None:
+    def __init__(self, show: bool = False, label: str = "", unit: str = "row") -> None:
         self.is_shown = bool(show)
         self._label, self._unit = label, unit
         self._done = self._total = 0
@@ -49,9 +51,9 @@ class ProgressBar:
             self._display.update(self._done, self._total, self._text())
 
     def _text(self) -> str:
-        if self._unit == "bytes":
+        if self._unit == "byte":
             return f"{self._done / _MEGABYTE:,.1f} of {self._total / _MEGABYTE:,.1f} MB"
-        return f"{self._done:,} of {self._total:,} {self._unit}"
+        return f"{self._done:,} of {pluralize(self._total, self._unit)}"
 
     def close(self) -> None:
         """Complete a notebook's bar, remove a terminal's."""

@@ -129,7 +129,7 @@ def test_terminals_stay_silent_by_default(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_share_counts_at_most_its_total(shown: list[list[Any]]):
-    with ProgressBar(True, "label", "bytes") as bar:
+    with ProgressBar(True, "label", "byte") as bar:
         shares = [ProgressShare(bar, 3_000_000), ProgressShare(bar, 1_000_000)]
         shares[0].advance(2_000_000)
         shares[0].advance(2_000_000)

@@ -47,6 +47,7 @@ from numparq.kernels.tables import (
     SLACK,
 )
 from numparq.types.output_type import OutputType
+from numparq.util.pluralize import pluralize
 
 from .task import RETRY_STATUSES, DecodeTask, PageSink
 
@@ -164,7 +165,7 @@ def _dense_chunks(chunks: np.ndarray) -> np.ndarray:
 def _check_row_count(num_rows: int, expected: int, task: DecodeTask) -> None:
     """Raise InvalidFileError for levels of another number of rows than the row group has."""
     if num_rows != expected:
-        message = f"the levels have {num_rows:,} rows, but the row group has {expected:,}"
+        message = f"the levels have {pluralize(num_rows, 'row')}, but the row group has {expected:,}"
         raise task.locate(InvalidFileError(message), 0)
 
 

@@ -19,6 +19,7 @@ from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.selection.lazy_pages import STATE_TAKEN
 from numparq.kernels.status import INEXACT, NO_DICTIONARY, NULL_FOUND
 from numparq.kernels.tables import C_NULL_COUNT, P_CHUNK, P_TYPE, P_UNCOMPRESSED
+from numparq.util.pluralize import pluralize
 
 if TYPE_CHECKING:
     from numparq.column.read.chunk_selection import ChunkSelection
@@ -130,7 +131,7 @@ class DecodeTask:
 
     def _row_count_error(self, selection: ChunkSelection) -> ParquetError:
         """Return the error of pages that lack selected rows, whose memory is not written."""
-        message = f"the pages have {selection.num_decoded:,} of the {selection.count:,} selected rows"
+        message = f"the pages have {selection.num_decoded:,} of the {pluralize(selection.count, 'selected row')}"
         return self.locate(InvalidFileError(message), 0)
 
     def single(self, position: int) -> DecodeTask:

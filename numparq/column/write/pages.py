@@ -42,6 +42,7 @@ from numparq.kernels.page_writing import (
     W_LEVELS_END,
 )
 from numparq.kernels.thrift.encode import ABSENT
+from numparq.util.pluralize import pluralize
 
 from .encoding_choice import ChosenEncodings
 from .options import ColumnOptions
@@ -161,7 +162,9 @@ class PageWriter:
     def _page(self, page_type: int, body: Any, uncompressed_size: int, *fields: int) -> EncodedPage:
         size = len(body)
         if max(uncompressed_size, size) > MAX_PAGE_SIZE:
-            raise SchemaError(f"a page of {uncompressed_size:,} bytes is too large: the format's limit is 2 GiB")
+            raise SchemaError(
+                f"a page of {pluralize(uncompressed_size, 'byte')} is too large: the format's limit is 2 GiB"
+            )
         crc = ABSENT
         if self._checksum:
             crc = zlib.crc32(body)

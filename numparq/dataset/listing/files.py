@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from numparq.util.pluralize import agree_noun
+
 PartitionValues = tuple[str | None, ...]
 
 
@@ -172,7 +174,8 @@ class DataFileList(Sequence[DataFile]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<{len(self)} files in {len(self.partition_index.partitions)} partitions>"
+        count = len(self.partition_index.partitions)
+        return f"<{len(self)} {agree_noun(len(self), 'file')} in {count} {agree_noun(count, 'partition')}>"
 
     def take(self, places: np.ndarray) -> DataFileList:
         """Return the files with the given ordinals."""

@@ -22,6 +22,7 @@ from numparq.expr.runtime_filter import check_runtime_filters
 from numparq.format.open_file import OpenFile
 from numparq.prune.match import containers_may_match
 from numparq.prune.statistics import row_group_statistics
+from numparq.util.pluralize import agree_noun
 
 from .filter_columns import PartitionKeyColumns, partition_key_ordinal
 
@@ -83,7 +84,10 @@ def apply_pruner(pruner: FilePruner, files: Sequence[DataFile]) -> np.ndarray:
     kept = np.asarray(pruner.keep(files))
     if kept.shape != (len(files),) or (kept.dtype != np.bool_ and len(files)):
         given = f"{kept.dtype} of shape {kept.shape}"
-        raise ValueError(f"pruner {pruner.name!r} must return a bool for each of {len(files)} files, not {given}")
+        raise ValueError(
+            f"pruner {pruner.name!r} must return a bool for each of {len(files)} "
+            f"{agree_noun(len(files), 'file')}, not {given}"
+        )
     return kept.astype(np.bool_, copy=False)
 
 

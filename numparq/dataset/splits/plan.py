@@ -26,6 +26,7 @@ from numparq.prune.index_reader import OFFSET_INDEX, IndexLocations, PageIndexRe
 from numparq.scan.file_reader import FileReader
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan_file import ScanFile
+from numparq.util.pluralize import pluralize
 from numparq.util.worker_pool import WorkerPool
 
 from .open_files import footer_digest, stamp_file, stamp_local_file
@@ -76,7 +77,7 @@ class SplitQuery(DatasetQuery):
         if not self.is_sampled:
             return self.candidates
         if self._options.row_groups is not None or self._options.row_range is not None:
-            limit = f"there are {count:,} files and plan_files={self._plan_files}"
+            limit = f"there are {pluralize(count, 'file')} and plan_files={self._plan_files}"
             raise ValueError(f"row_groups and row_range need all footers, but {limit}")
         some = min(SAMPLED_FILES, count)
         return [self.candidates[at * (count - 1) // max(some - 1, 1)] for at in range(some)]

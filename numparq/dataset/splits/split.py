@@ -8,6 +8,7 @@ import numpy as np
 
 from numparq.dataset.listing.files import DataFile
 from numparq.format.open_file import OpenFile
+from numparq.util.pluralize import pluralize
 
 
 class RowGroupRange(NamedTuple):
@@ -66,8 +67,8 @@ class Split(NamedTuple):
         return [part.file.name for part in self.parts]
 
     def __repr__(self) -> str:
-        rows = "" if self.num_rows is None else f"{self.num_rows:,} rows, "
-        return f"<Split: {rows}{self.num_bytes:,} bytes of {', '.join(self.files) or 'nothing'}>"
+        rows = "" if self.num_rows is None else f"{pluralize(self.num_rows, 'row')}, "
+        return f"<Split: {rows}{pluralize(self.num_bytes, 'byte')} of {', '.join(self.files) or 'nothing'}>"
 
 
 def divide_bytes(size: int, count: int) -> list[tuple[int, int | None]]:

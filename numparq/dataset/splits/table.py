@@ -17,6 +17,7 @@ from numparq.io.opened_path import OpenedPath
 from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
 from numparq.util.arguments import check_positive_int, check_row_count
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .plan import SplitQuery, plan_byte_splits, plan_row_splits
 from .reader import SplitReader, SplitReadSpec, check_arrived
@@ -62,7 +63,8 @@ class SplitTable(SplitReader):
         return len(self.splits)
 
     def __repr__(self) -> str:
-        return f"<SplitTable: {len(self.splits)} splits, {sum(split.num_bytes for split in self.splits):,} bytes>"
+        count, num_bytes = len(self.splits), sum(split.num_bytes for split in self.splits)
+        return f"<SplitTable: {count} {agree_noun(count, 'split')}, {pluralize(num_bytes, 'byte')}>"
 
     @cached_property
     def reader(self) -> SplitReader:

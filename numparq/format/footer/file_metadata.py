@@ -13,6 +13,7 @@ from numparq.format.thrift.decode import Record, read_record, root_record
 from numparq.format.thrift.idl import load_idl
 from numparq.format.thrift.layout import RecordLayout, ThriftLayout, thrift_layout
 from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .column_chunks import ColumnChunks
 
@@ -239,16 +240,19 @@ class Footer:
         if counts.count(self.num_leaves) < len(counts):
             group = next(place for place, count in enumerate(counts) if count != self.num_leaves)
             raise InvalidFileError(
-                f"the row group has {counts[group]} column chunks, but the schema has {self.num_leaves} leaf columns",
+                f"the row group has {counts[group]} {agree_noun(counts[group], 'column chunk')}, but the "
+                f"schema has {self.num_leaves} {agree_noun(self.num_leaves, 'leaf column')}",
                 row_group=group,
             )
         rows = self.row_group_num_rows.tolist()
         if rows and not 0 <= min(rows) <= max(rows) <= _MAX_ROWS:
             group = next(place for place, count in enumerate(rows) if not 0 <= count <= _MAX_ROWS)
-            raise InvalidFileError(f"the row group claims {rows[group]:,} rows, not 0 to 2**48", row_group=group)
+            raise InvalidFileError(
+                f"the row group claims {pluralize(rows[group], 'row')}, not 0 to 2**48", row_group=group
+            )
         total = sum(rows)
         if total > _MAX_ROWS:
-            raise InvalidFileError(f"the row groups claim {total:,} rows in total, above the limit of 2**48")
+            raise InvalidFileError(f"the row groups claim {pluralize(total, 'row')} in total, above the limit of 2**48")
 
     def _chunk_starts(self, groups: np.ndarray) -> np.ndarray:
         """Return the offsets of the ColumnChunk structs, by row group and column."""

@@ -11,6 +11,7 @@ from numparq.io.local_source import BytesSource
 from numparq.io.source import Source
 from numparq.io.tail_source import TailSource
 from numparq.util.byte_budget_cache import CachedFile, file_cache
+from numparq.util.pluralize import pluralize
 
 from .file_metadata import digest_end, parse_footer
 
@@ -39,7 +40,7 @@ def read_footer(source: Source) -> tuple[Footer, int]:
     """
     if source.size < _MIN_FILE_BYTES:
         raise InvalidFileError(
-            f"the file has {source.size} bytes, but the smallest Parquet file has {_MIN_FILE_BYTES}: "
+            f"the file has {pluralize(source.size, 'byte')}, but the smallest Parquet file has {_MIN_FILE_BYTES}: "
             "it is truncated, or not a Parquet file"
         )
     tail = source.tail if isinstance(source, TailSource) else tail_bytes(source)
@@ -79,7 +80,7 @@ def _long_footer(source: Source, tail: np.ndarray, start: int, length: int) -> n
     try:
         data = np.empty(length, np.uint8)
     except MemoryError:
-        raise LimitError(f"not enough memory for the footer of {length:,} bytes") from None
+        raise LimitError(f"not enough memory for the footer of {pluralize(length, 'byte')}") from None
     data[length - len(tail) :] = tail
     source.read_into(start, data[: length - len(tail)])
     return data
@@ -101,7 +102,8 @@ def _footer_length(source: Source, tail: np.ndarray) -> int:
     length = int.from_bytes(tail[-8:-4].tobytes(), "little")
     if length > source.size - _MIN_FILE_BYTES:
         raise InvalidFileError(
-            f"the footer claims {length:,} bytes, more than the file of {source.size:,} bytes can hold: the end of the "
+            f"the footer claims {pluralize(length, 'byte')}, more than the file of "
+            f"{pluralize(source.size, 'byte')} can hold: the end of the "
             "file is damaged"
         )
     return length

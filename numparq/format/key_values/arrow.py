@@ -12,6 +12,7 @@ from typing import Any
 
 from numparq.format.arrow_type import TIME_UNITS, ArrowType, DictionaryIndex
 from numparq.format.schema import Leaf
+from numparq.util.pluralize import pluralize
 
 from .flatbuffer import (
     ALIGNMENT,
@@ -262,7 +263,7 @@ def _dictionary_index(encoding: FlatbufferTable) -> DictionaryIndex:
     if index is None:
         return DictionaryIndex(ordered=ordered)
     if index.int32(0) not in _INT_BITS:
-        raise FlatbufferError(f"dictionary indices have {index.int32(0)} bits, not 8, 16, 32 or 64")
+        raise FlatbufferError(f"dictionary indices have {pluralize(index.int32(0), 'bit')}, not 8, 16, 32 or 64")
     return DictionaryIndex(index.int32(0), bool(index.uint8(1)), ordered)
 
 

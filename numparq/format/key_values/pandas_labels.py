@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from numparq.util.pluralize import pluralize
+
 from .pandas_dtypes import DTYPE_KEY, LABEL_KEY, dtype_from_json, dtype_to_json
 from .python_values import value_from_json, value_to_json
 
@@ -38,7 +40,7 @@ def _index(labels: list[Any], notes: list[dict[str, Any]]) -> pd.Index:
     if len(notes) == 1:
         return pd.Index(labels, dtype=dtypes[0], tupleize_cols=False)
     if any(type(label) is not tuple or len(label) != len(notes) for label in labels):
-        raise ValueError(f"labels of {len(notes)} levels must be tuples of that length")
+        raise ValueError(f"labels of {pluralize(len(notes), 'level')} must be tuples of that length")
     made = [_level_codes([label[number] for label in labels], dtype) for number, dtype in enumerate(dtypes)]
     return pd.MultiIndex([values for values, _ in made], [codes for _, codes in made], verify_integrity=False)
 

@@ -10,6 +10,7 @@ from operator import lt
 from typing import Any, NamedTuple
 
 from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .primitives import ARRAY, HEADER_DECODERS, OBJECT, VERSION, decode_text
 
@@ -61,7 +62,9 @@ def decode_metadata(metadata: bytes) -> list[str]:
     count = int.from_bytes(metadata[1 : 1 + width], "little")
     first = 1 + width + (count + 1) * width
     if first > len(metadata):
-        raise InvalidFileError(f"the metadata of a variant ends within the offsets of its {count} field names")
+        raise InvalidFileError(
+            f"the metadata of a variant ends within the offsets of its {pluralize(count, 'field name')}"
+        )
     offsets = _integers(metadata, 1 + width, count + 1, width)
     if offsets[0] != 0 or first + offsets[-1] != len(metadata) or any(start > end for start, end in pairwise(offsets)):
         raise InvalidFileError("the offsets in the metadata of a variant do not match its field names")
@@ -112,7 +115,9 @@ def read_fields(value: bytes, start: int, end: int, names: Sequence[str]) -> Var
     count = int.from_bytes(value[start + 1 : position], "little")
     first = position + count * id_width + (count + 1) * offset_width
     if first > end:
-        raise InvalidFileError(f"{_KINDS[kind]} in a variant ends within the offsets of its {count} values")
+        raise InvalidFileError(
+            f"{_KINDS[kind]} in a variant ends within the offsets of its {count} {agree_noun(count, 'value')}"
+        )
     offsets = _integers(value, position + count * id_width, count + 1, offset_width)
     if first + offsets[-1] != end:
         raise InvalidFileError(f"{_KINDS[kind]} in a variant ends at byte {first + offsets[-1]} instead of byte {end}")
@@ -136,7 +141,8 @@ def _field_names(ids: Sequence[int], names: Sequence[str]) -> list[str]:
         keys = [names[number] for number in ids]
     except IndexError:
         raise InvalidFileError(
-            f"an object in a variant has the field id {max(ids)}, but its metadata has {len(names)} field names"
+            f"an object in a variant has the field id {max(ids)}, but its metadata has "
+            f"{pluralize(len(names), 'field name')}"
         ) from None
     if len(set(keys)) != len(keys):
         twice = Counter(keys).most_common(1)[0][0]

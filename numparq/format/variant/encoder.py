@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from numparq.errors import LimitError
+from numparq.util.pluralize import pluralize
 
 from .primitives import (
     ARRAY,
@@ -188,7 +189,7 @@ def _length(value: bytes) -> bytes:
 
 def _check_size(size: int) -> None:
     if size > _MOST_BYTES:
-        raise LimitError(f"a variant would take {size:,} bytes, above the limit of {_MOST_BYTES:,}")
+        raise LimitError(f"a variant would take {pluralize(size, 'byte')}, above the limit of {_MOST_BYTES:,}")
 
 
 def _width(largest: int) -> int:

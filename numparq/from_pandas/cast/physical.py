@@ -13,6 +13,7 @@ from numparq.errors import SchemaError
 from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32, INT64, INT96, PHYSICAL_NAMES
 from numparq.format.schema_node import SchemaNode
 from numparq.types.parquet_type import ParquetType, infer_arrow_type, parquet_type
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .rule import raise_first, replace_values
 
@@ -46,14 +47,16 @@ def _decimal_cast(length: int, target: int, target_length: int, precision: int) 
         dtype, digits = _INTS[target]
         if precision > digits:
             raise SchemaError(
-                f"decimals of {precision} digits do not fit {PHYSICAL_NAMES[target]}, which holds {digits}"
+                f"decimals of {pluralize(precision, 'digit')} do not fit {PHYSICAL_NAMES[target]}, which holds {digits}"
             )
         return lambda leaf: replace_values(leaf, _sign_extend(leaf.values, length, 8).view(">i8")[:, 0].astype(dtype))
     if target == FIXED_LEN_BYTE_ARRAY and target_length >= length:
         return lambda leaf: replace_values(leaf, _sign_extend(leaf.values, length, target_length).reshape(-1))
     if target == BYTE_ARRAY:
         return lambda leaf: _to_byte_arrays(leaf, length)
-    raise SchemaError(f"decimals of {precision} digits do not fit {target_length} bytes")
+    raise SchemaError(
+        f"decimals of {pluralize(precision, 'digit')} do not fit {target_length} {agree_noun(target_length, 'byte')}"
+    )
 
 
 def _sign_extend(values: np.ndarray, length: int, wider: int) -> np.ndarray:

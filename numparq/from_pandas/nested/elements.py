@@ -20,6 +20,7 @@ from numparq.from_pandas.numbers import number_converter, scalar_reader
 from numparq.from_pandas.object_layout import distinct_classes
 from numparq.from_pandas.objects import class_kind, object_values
 from numparq.from_pandas.strings import bytes_objects, string_objects
+from numparq.util.pluralize import agree_noun
 
 Classes = dict[type, None]
 _NULLS = (type(None), type(pd.NA), type(pd.NaT))
@@ -232,7 +233,9 @@ def _fixed_bytes(values: np.ndarray, arrow_type: ArrowType, classes: Classes) ->
         octets = [bytes(getattr(value, "bytes", value)) for value in part]
         length = next((len(value) for value in octets if len(value) != width), width)
         if length != width:
-            raise SchemaError(f"a value of {length} bytes does not fit {width} bytes")
+            raise SchemaError(
+                f"a value of {length} {agree_noun(length, 'byte')} does not fit {width} {agree_noun(width, 'byte')}"
+            )
         return np.frombuffer(b"".join(octets), np.uint8)
 
     return column_values.flat_object_values(arrow_type, values, convert, width)

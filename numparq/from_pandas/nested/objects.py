@@ -24,6 +24,7 @@ from numparq.kernels import text_kernels
 from numparq.kernels.objects.types import LIST, TUPLE
 from numparq.kernels.status import BAD_VALUE, check_status
 from numparq.types.arrow_fields import ELEMENT, LIST_KINDS
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .elements import Classes, element_values
 
@@ -246,7 +247,9 @@ def _as_dict(item: Mapping[str, Any] | tuple[Any, ...], names: list[str], path: 
         return item
     if len(item) != len(names):
         raise SchemaError(
-            f"a tuple of {len(item)} items does not fit a struct of {len(names)} fields", column=".".join(path)
+            f"a tuple of {len(item)} {agree_noun(len(item), 'item')} does not fit a struct of "
+            f"{pluralize(len(names), 'field')}",
+            column=".".join(path),
         )
     return dict(zip(names, item, strict=True))
 

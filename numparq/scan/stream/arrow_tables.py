@@ -18,6 +18,7 @@ from numparq.scan.projected_columns import ProjectedColumns
 from numparq.to_pandas.arrow import to_arrow
 from numparq.types.output_type import OutputType
 from numparq.util.optional import import_pyarrow
+from numparq.util.pluralize import pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,7 +222,8 @@ def _schema_metadata(file: OpenFile) -> dict[Any, Any] | None:
         size = sizes.pop(longest)
         total -= size
         warnings.warn(
-            f"the value of key {longest!r:.100} has {size:,} bytes and is left out of the Arrow schema, whose metadata "
+            f"the value of key {longest!r:.100} has {pluralize(size, 'byte')} and is left out of the Arrow "
+            "schema, whose metadata "
             f"are limited to {_MAX_METADATA_BYTES:,} bytes; read it from ParquetFile.metadata",
             UserWarning,
             stacklevel=2,

@@ -17,6 +17,7 @@ from numparq.types.choose import choose_output_type
 from numparq.types.output_type import OutputType
 from numparq.types.schema_only import schema_only_type
 from numparq.util.arguments import check_optional_positive_int, thread_count
+from numparq.util.pluralize import pluralize
 
 if TYPE_CHECKING:
     from numparq.scan.predicate import ScanPredicate
@@ -92,7 +93,7 @@ class UnitPlan:
             names = ", ".join(map(repr, whole[:3])) + (", ..." if len(whole) > 3 else "")
             size = self.estimate_bytes([part])
             raise LimitError(
-                f"{len(part):,} rows would take about {format_bytes(size)}, more than the "
+                f"{pluralize(len(part), 'row')} would take about {format_bytes(size)}, more than the "
                 f"{format_bytes(self._room)} available at once; they cannot be split, since rows of {names} begin in "
                 f"one page and end in another; raise memory_limit to {self._limit_for(size)}, or leave the "
                 "column out",
@@ -213,7 +214,7 @@ class MemoryShares:
                 room = batch
             if not room:
                 raise LimitError(
-                    f"a batch of {self.batch_rows:,} rows takes about {format_bytes(batch)}, and "
+                    f"a batch of {pluralize(self.batch_rows, 'row')} takes about {format_bytes(batch)}, and "
                     f"three must fit in the {format_bytes(left)} that other memory leaves of memory_limit="
                     f"{format_bytes(limit)}; use fewer batch_rows, or raise memory_limit"
                 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numparq.spark.tasks import describe_jobs, map_splits, run_splits, task_slots
+from numparq.util.pluralize import agree_noun
 
 from .user_function import (
     ROW_POSITION,
@@ -206,7 +207,9 @@ def aggregate_pandas(
     """
     with describe_jobs(spark, description or f"numparq aggregate: {function_name(partial)} of {path}"):
         table = plan_job_splits(spark, path, columns, filters, **options)
-        made = run_splits(spark, table, PartialAggregator(partial, rows_per_batch), f"{len(table)} splits")
+        made = run_splits(
+            spark, table, PartialAggregator(partial, rows_per_batch), f"{len(table)} {agree_noun(len(table), 'split')}"
+        )
     results = [one for split in made for one in split]
     if not results:
         from numparq.dataset.splits.split import Split

@@ -27,6 +27,7 @@ from numparq.tools.optimize.hilbert import HilbertClustering, quantiles, sample_
 from numparq.tools.optimize.report import FileTotals, OptimizeReport
 from numparq.tools.optimize.rewrite_plan import RewritePiece, bin_pieces, split_by_folder
 from numparq.tools.optimize.tune import TrialWrite, TunedOptions, trial_write, tune_options
+from numparq.util.pluralize import pluralize
 
 from .plan import TASK_BYTES, OptimizePlan, absolute_path, group_bins_by_task, group_by_task
 
@@ -106,7 +107,7 @@ class OptimizeRun:
 
     def _checksum(self, table: SplitTable, pieces: Sequence[RewritePiece], name: str) -> Checksum:
         with self._steps.step(name):
-            text = f"{name}, {self._plan.num_rows:,} rows"
+            text = f"{name}, {pluralize(self._plan.num_rows, 'row')}"
             return sum(
                 self._steps.run_each(group_by_task(pieces), partial(checksum_pieces, table.reader), text), Checksum()
             )
@@ -120,11 +121,11 @@ class OptimizeRun:
             with self._steps.step("writing"):
                 tasks = list(enumerate(group_bins_by_task(bins, TASK_BYTES)))
                 write = partial(write_in_order, job, reader, file_bytes)
-                return self._steps.run_each(tasks, write, f"writing {len(bins):,} files of {num_files:,}")
+                return self._steps.run_each(tasks, write, f"writing {pluralize(len(bins), 'file')} of {num_files:,}")
         packing = plan.row_packer(self._clustering() if plan.cluster_by else None)
         ranges = plan.num_files(sum(piece.split.num_bytes for piece in plan.pieces) * choices.shrinkage)
         with self._steps.step("sorting and writing"):
-            text = describe_step(f"sorting and writing {num_files:,} files as {ranges:,}")
+            text = describe_step(f"sorting and writing {pluralize(num_files, 'file')} as {ranges:,}")
             pieces = group_by_task(plan.pieces)
             return sort_and_write(self._steps.spark, job, reader, packing, pieces, ranges, file_bytes, text)
 
@@ -160,7 +161,7 @@ class OptimizeRun:
         if after != before or before.rows != self._plan.num_rows:
             raise InvalidFileError(
                 f"the rows written differ from the rows read: checksum {after} instead of {before}; the footers "
-                f"count {self._plan.num_rows:,} rows. Nothing was changed",
+                f"count {pluralize(self._plan.num_rows, 'row')}. Nothing was changed",
                 file=os.fsdecode(self._path),
             )
         groups = {

@@ -15,6 +15,7 @@ from numparq.errors import InvalidFileError, LimitError, ParquetError
 from numparq.format.file_reference import FileRange, FileReferenceReader, resolve_reference
 from numparq.format.physical_type import BYTE_ARRAY, INT64
 from numparq.format.schema import OPTIONAL, Leaf
+from numparq.util.pluralize import pluralize
 
 # Field -> physical type and allowed logical types; None is no logical type.
 _FIELD_TYPES: dict[str, tuple[int, tuple[str | None, ...]]] = {
@@ -82,12 +83,14 @@ def _fetch_bytes(array: StructArray, fetcher: FileReferenceReader) -> LeafArray:
             raise _with_reference(error, place) from None
     sizes = [size for size, _, _ in found]
     if sum(sizes) >= 1 << 62:
-        raise LimitError(f"FILE references of {sum(sizes):,} bytes in total exceed the limit of {1 << 62:,}")
+        raise LimitError(f"FILE references of {pluralize(sum(sizes), 'byte')} in total exceed the limit of {1 << 62:,}")
     np.cumsum(sizes, out=offsets[1:])
     try:
         data = np.empty(int(offsets[-1]), np.uint8)
     except MemoryError:
-        raise LimitError(f"not enough memory for {offsets[-1]:,} bytes of FILE references; read fewer rows") from None
+        raise LimitError(
+            f"not enough memory for {pluralize(offsets[-1], 'byte')} of FILE references; read fewer rows"
+        ) from None
     for (size, content, checksum), start, place in zip(found, offsets.tolist(), present, strict=False):
         out = data[start : start + size]
         try:
