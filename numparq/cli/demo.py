@@ -18,6 +18,7 @@ from numparq.api import to_parquet
 from numparq.expr.column import col
 from numparq.file.readable_file import ReadableFile
 from numparq.scan.options import ScanOptions
+from numparq.util.pluralize import agree_noun, agree_verb, pluralize
 
 from .plan import page_map, wrap_line
 
@@ -34,7 +35,10 @@ def demo(file: str, rows: int) -> None:
     _compare_write(console, make_rides(rows), file)
     with ReadableFile(file) as parquet:
         size, row_groups = parquet.source.size / 1e6, parquet.num_row_groups
-        console.print(f"[bold]{size:.1f} MB, {parquet.num_rows:,} rows, {row_groups} row groups[/]")
+        console.print(
+            f"[bold]{size:.1f} MB, {pluralize(parquet.num_rows, 'row')}, {row_groups} "
+            f"{agree_noun(row_groups, 'row group')}[/]"
+        )
         console.print(str(parquet.schema), markup=False)
     first, stop = rows // 2, rows // 2 + rows // 100
     console.print("\n[bold]read the whole file[/]")
@@ -141,7 +145,7 @@ def _read_filtered(console: Console, path: str) -> None:
         console.print(wrap_line(line, console), markup=False, soft_wrap=True)
     for row in page_map(plan, console.width):
         console.print(row, soft_wrap=True)
-    console.print(f"{found:,} of the {plan.num_rows:,} planned rows match the filter")
+    console.print(f"{found:,} of the {pluralize(plan.num_rows, 'planned row')} {agree_verb(found, 'match')} the filter")
 
 
 def _best_time(read: Callable[[], object], times: int = 5) -> float:

@@ -47,7 +47,7 @@ def meta(file: str, table_format: TableFormat) -> None:
             version, writer = table.metadata.version, table.metadata.created_by or "an unknown writer"
             _print_line(console, f"{file}: {chunks.summary}, version {version}, written by {writer}")
             for pair in table.metadata.key_value_metadata or ():
-                _print_line(console, f"  key {pair.key}: {len(pair.value or ''):,} characters")
+                _print_line(console, f"  key {pair.key}: {pluralize(len(pair.value or ''), 'character')}")
     print_table(console, _TITLES, list(chunks.rows()), _LIST_COLUMN)
 
 
@@ -82,7 +82,10 @@ class _ColumnChunks:
     @property
     def summary(self) -> str:
         """Size of all files, in bytes, rows and row groups."""
-        return f"{self._num_bytes:,} bytes, {self._num_rows:,} rows, row groups: {self._num_row_groups:,}"
+        return (
+            f"{pluralize(self._num_bytes, 'byte')}, {pluralize(self._num_rows, 'row')}, row groups: "
+            f"{self._num_row_groups:,}"
+        )
 
     def rows(self) -> Iterator[tuple[str, ...]]:
         """Yield the cells of each column."""

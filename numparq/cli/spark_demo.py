@@ -14,6 +14,7 @@ from numparq.expr.expression import Expression
 from numparq.io.opened_path import OpenedPath
 from numparq.scan.options import ScanOptions
 from numparq.spark.session import open_session
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .spark import print_report
 from .terminal import open_console
@@ -34,7 +35,10 @@ def demo(path: str, files: int, rows: int, master: str | None, conf: list[str]) 
     console = open_console()
     path = os.path.abspath(path)  # the JVM may have another working directory
     with open_session(master, conf, "numparq spark demo") as spark:
-        console.print(f"Spark {spark.version} ({spark.sparkContext.master}) writes {files:,} files, {rows:,} events")
+        console.print(
+            f"Spark {spark.version} ({spark.sparkContext.master}) writes {pluralize(files, 'file')}, "
+            f"{pluralize(rows, 'event')}"
+        )
         write_events(spark, path, files, rows)
         wanted = _sample_event(path)
         looks: dict[str, Expression] = {
@@ -89,6 +93,6 @@ def _comparison_table(before: dict[str, tuple[int, int]], after: dict[str, tuple
         table.add_column(title, justify="left" if title == "look-up" else "right")
     for what, (rows, old) in before.items():
         found, new = after[what]
-        assert found == rows, f"{what}: {rows} rows before, {found} after"
+        assert found == rows, f"{what}: {rows} {agree_noun(rows, 'row')} before, {found} after"
         table.add_row(what, f"{rows:,}", f"{old:,}", f"{new:,}", f"{new / old:.2%}")
     return table

@@ -12,6 +12,7 @@ from numparq.dataset.listing.file_filter import ListingOptions
 from numparq.errors import ParquetError
 from numparq.tools.verify.deviations import Deviation
 from numparq.tools.verify.file import VerificationReport, check_file
+from numparq.util.pluralize import pluralize
 
 from . import describe_error
 from .terminal import open_console
@@ -60,28 +61,31 @@ def verdict(report: VerificationReport) -> str:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}" if number else ""
+    return pluralize(number, what) if number else ""
 
 
 def summary(report: VerificationReport) -> str:
     """Return a line on the size of the file, its writer, and how much of it was checked."""
-    looked_at = [f"{report.checked_counts[what]:,} {what}" for what in _CHECKED_PARTS if what in report.checked_counts]
+    counts = report.checked_counts
+    looked_at = [pluralize(counts[plural], noun) for plural, noun in _CHECKED_PARTS.items() if plural in counts]
     written = f", written by {report.created_by}" if report.created_by else ""
     return (
-        f"{report.size:,} bytes, {report.num_rows:,} rows, {report.num_columns:,} columns{written}; "
+        f"{pluralize(report.size, 'byte')}, {pluralize(report.num_rows, 'row')}, "
+        f"{pluralize(report.num_columns, 'column')}{written}; "
         f"checked {', '.join(looked_at) or 'nothing more'}"
     )
 
 
-_CHECKED_PARTS = (
-    "row groups",
-    "column chunks",
-    "pages",
-    "checksums",
-    "column indexes",
-    "offset indexes",
-    "Bloom filters",
-)
+# Kinds of checked parts, as the report counts them, and one such part.
+_CHECKED_PARTS = {
+    "row groups": "row group",
+    "column chunks": "column chunk",
+    "pages": "page",
+    "checksums": "checksum",
+    "column indexes": "column index",
+    "offset indexes": "offset index",
+    "Bloom filters": "Bloom filter",
+}
 
 
 def _print_plain(report: VerificationReport) -> None:

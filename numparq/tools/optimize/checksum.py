@@ -17,6 +17,7 @@ from numparq.format.footer.file_metadata import Footer
 from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
 from numparq.format.thrift.encode import encode_struct
 from numparq.tools.verify.thrift import read_struct
+from numparq.util.pluralize import pluralize
 
 from .rewrite_plan import RewritePiece
 from .value_hash import hash_words, to_words, value_kind_name
@@ -48,7 +49,7 @@ class Checksum:
         return Checksum(self.rows + other.rows, (self.value + other.value) % _MODULUS)
 
     def __str__(self) -> str:
-        return f"{self.value:016x} of {self.rows:,} rows"
+        return f"{self.value:016x} of {pluralize(self.rows, 'row')}"
 
 
 def checksum(tables: Iterable[Any]) -> Checksum:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from numparq.util.pluralize import pluralize
+
 from .checksum import Checksum
 
 if TYPE_CHECKING:
@@ -86,12 +88,12 @@ class OptimizeReport:
 
     def _headline(self) -> str:
         what = {"done": "optimized", "dry run": "would optimize", "nothing to do": "nothing to do:"}[self.status]
-        well = f"{_count_text(self.fine_folders, 'directory', 'directories')} laid out well already"
+        well = f"{pluralize(self.fine_folders, 'directory')} laid out well already"
         if self.status == "nothing to do":
             return f"{what} {self.path} has {well}"
         where = f" into {self.out}" if self.out else ""
         fine = f"; {well}" if self.fine_folders else ""
-        return f"{what} {self.path}{where}: {_count_text(self.folders, 'directory', 'directories')}{fine}"
+        return f"{what} {self.path}{where}: {pluralize(self.folders, 'directory')}{fine}"
 
     def _counts(self) -> list[tuple[str, str, str]]:
         about = "~" if self.status == "dry run" else ""
@@ -115,7 +117,3 @@ class OptimizeReport:
         if self.seconds:
             facts.append(", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.seconds.items()))
         return facts
-
-
-def _count_text(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"

@@ -52,7 +52,10 @@ def _row_groups(profile: Profile) -> Iterator[str]:
     if mean > _LARGE_GROUP:
         yield f"large row groups: {format_bytes(mean)} on average; a reader may hold a whole one in memory"
     if rows < _FEW_ROWS and profile.num_row_groups > 2 * profile.num_files:
-        yield f"small row groups: {rows:,.0f} rows on average; each costs a footer entry and requests of its own"
+        yield (
+            f"small row groups: {pluralize(round(rows), 'row')} on average; each costs a footer entry and "
+            "requests of its own"
+        )
 
 
 def _sorting(profile: Profile) -> Iterator[str]:

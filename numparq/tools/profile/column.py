@@ -17,6 +17,7 @@ from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import MIN_MAX, NULL_COUNT, statistics_quirks
 from numparq.prune.index_reader import COLUMN_INDEX, OFFSET_INDEX
 from numparq.prune.statistics import row_group_statistics
+from numparq.util.pluralize import pluralize
 
 from .bounds import trusted_key_bounds
 from .chunk_metadata import (
@@ -210,7 +211,7 @@ class ColumnProfiler:
         nulls = int(self._num_values[group]) - found.num_non_null
         if self._nulls[group] >= 0 and nulls != self._nulls[group]:
             self._report_contradiction(
-                group, f"null_count is {self._nulls[group]:,}, but the column chunk has {nulls:,} nulls"
+                group, f"null_count is {self._nulls[group]:,}, but the column chunk has {pluralize(nulls, 'null')}"
             )
         bounds = self._bounds
         if (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numparq.util.pluralize import pluralize
+
 from .figures import ProfileFigures
 from .render import to_html, to_rich, to_text
 
@@ -41,7 +43,10 @@ class Profile(ProfileFigures):
         return to_text(self)
 
     def __repr__(self) -> str:
-        counts = f"{self.num_files:,} files, {self.num_rows:,} rows, {len(self.columns):,} columns"
+        counts = (
+            f"{pluralize(self.num_files, 'file')}, {pluralize(self.num_rows, 'row')}, "
+            f"{pluralize(len(self.columns), 'column')}"
+        )
         return f"<Profile of {self.path}: {counts}>"
 
     def __rich__(self) -> Any:

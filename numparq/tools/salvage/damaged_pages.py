@@ -28,6 +28,7 @@ from numparq.scan.recovery.losses import LOST_ATTR, Lost, choose_columns
 from numparq.tools.verify.deviations import Deviation
 from numparq.tools.verify.file import check_file
 from numparq.typing import AnyDtypeBackend, Codec
+from numparq.util.pluralize import agree_verb, pluralize
 from numparq.util.progress import ProgressBar
 
 from .output import SALVAGE_CREATED_BY, CheckedSink, RestoredSource, Salvaged, write_salvaged
@@ -107,7 +108,9 @@ def _read_intact_rows(file: ReadableFile, survey: DamageSurvey) -> Iterator[pd.D
         frame.attrs.pop(LOST_ATTR)
         num_rows = sum(map(survey.num_intact_rows, row_groups))
         if len(frame) != num_rows:
-            raise InvalidFileError(f"{num_rows:,} rows are intact, but {len(frame):,} could be read")
+            raise InvalidFileError(
+                f"{pluralize(num_rows, 'row')} {agree_verb(num_rows, 'are')} intact, but {len(frame):,} could be read"
+            )
         if not set(frame.index.names) & set(file.schema.columns):
             frame = frame.reset_index(drop=True)
         yield frame

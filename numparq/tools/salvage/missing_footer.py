@@ -111,12 +111,12 @@ def salvage_missing_footer(source: FileSource, out: Any, options: SalvageOptions
             "the file has no footer, not even of a checkpoint, and its columns are unknown; "
             "pass a file with the same columns as `schema`"
         )
-    with ProgressBar(options.progress, "finding pages", "bytes") as bar:
+    with ProgressBar(options.progress, "finding pages", "byte") as bar:
         bar.add_total(source.size - start)
         walk = walk_file_pages(source, start, bar.advance)
     codecs = dict(known.codec_guesses)
     finder = RowGroupFinder(source, walk, known.leaves, codecs, options.codec, options.row_group_size)
-    with ProgressBar(options.progress, "decoding", "pages") as bar:
+    with ProgressBar(options.progress, "decoding", "page") as bar:
         bar.add_total(len(walk.pages))
         groups = _find_row_groups(finder, walk, saved, bar)
     if not groups and start == len(MAGIC):
@@ -156,7 +156,9 @@ def _find_row_groups(
         bar.advance(end - page)
         page = end
     if walk.end < finder.source.size:
-        saved.lost.append(f"{finder.source.size - walk.end:,} bytes from byte {walk.end:,} on: {walk.reason}")
+        saved.lost.append(
+            f"{pluralize(finder.source.size - walk.end, 'byte')} from byte {walk.end:,} on: {walk.reason}"
+        )
     return groups
 
 
@@ -200,7 +202,7 @@ def _record_losses(
     page = pages.start
     if page in walk.gaps:
         gap = walk.gaps[page]
-        saved.lost.append(f"{gap.end - gap.start:,} bytes from byte {gap.start:,} on: {gap.reason}")
+        saved.lost.append(f"{pluralize(gap.end - gap.start, 'byte')} from byte {gap.start:,} on: {gap.reason}")
     for group in found:
         _record_pages(saved, walk, page, group.first_page, reason)
         if not group.is_intact:

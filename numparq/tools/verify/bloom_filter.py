@@ -12,6 +12,7 @@ from numparq.format.bloom_filter import BLOCK_BYTES, BloomFilter, hash_values
 from numparq.format.physical_type import BOOLEAN
 from numparq.format.schema import Leaf
 from numparq.io.source import Source, read_bytes
+from numparq.util.pluralize import pluralize
 
 from .deviations import Findings, Location
 from .page_values import PageValues
@@ -44,7 +45,8 @@ class BloomFilterChecker:
         if self.num_missing:
             findings.add(
                 "bloom-value",
-                f"the Bloom filter lacks {self.num_missing:,} of {self._num_probed:,} values of the column chunk: "
+                f"the Bloom filter lacks {self.num_missing:,} of {pluralize(self._num_probed, 'value')} of the "
+                "column chunk: "
                 "readers will not find them",
                 location,
             )
@@ -73,13 +75,13 @@ def read_bloom_filter(
     size = header.get("numBytes", 0)
     kinds = {**header.get("algorithm", {}), **header.get("hash", {}), **header.get("compression", {})}
     if noted or kinds.keys() != {"BLOCK", "XXHASH", "UNCOMPRESSED"} or size <= 0 or size % BLOCK_BYTES:
-        reason = noted[0][1] if noted else f"{size:,} bytes of {', '.join(kinds)}"
+        reason = noted[0][1] if noted else f"{pluralize(size, 'byte')} of {', '.join(kinds)}"
         findings.add("bloom-header", f"the header of the Bloom filter is not valid: {reason}", location)
         return None, 0
     if size > data_end - offset - start:
         findings.add(
             "bloom-place",
-            f"the Bloom filter has {size:,} bytes by its header, and ends outside the data of the file",
+            f"the Bloom filter has {pluralize(size, 'byte')} by its header, and ends outside the data of the file",
             location,
         )
         return None, 0
@@ -87,7 +89,7 @@ def read_bloom_filter(
     if length is not None and length != start + size:
         findings.add(
             "bloom-length",
-            f"the Bloom filter has {start + size:,} bytes, but bloom_filter_length is {length:,}",
+            f"the Bloom filter has {pluralize(start + size, 'byte')}, but bloom_filter_length is {length:,}",
             location,
         )
     if leaf.physical == BOOLEAN:

@@ -17,6 +17,7 @@ from numparq.format.thrift.idl import enum_value
 from numparq.format.writer_quirks import PageQuirks
 from numparq.io.sibling_files import SiblingFiles
 from numparq.io.source import Source
+from numparq.util.pluralize import agree_verb, pluralize
 
 from .bloom_filter import read_bloom_filter
 from .deviations import Findings, Location
@@ -240,7 +241,11 @@ class ColumnChunkChecker:
     def _end_at(self, start: int, end: int, position: int) -> None:
         """End the chunk, whose size counts the bytes to `end`, behind its last page."""
         self._excess = end - position
-        self._add("chunk-bytes", f"{self._excess:,} bytes follow the last page, by the size of the column chunk")
+        self._add(
+            "chunk-bytes",
+            f"{pluralize(self._excess, 'byte')} {agree_verb(self._excess, 'follow')} the last page, by the "
+            "size of the column chunk",
+        )
         regions = self.regions[self.chunk.get("file_path", "")]
         at = regions.index((start, end, "the pages", self.location))
         regions[at] = start, position, "the pages", self.location
@@ -249,11 +254,18 @@ class ColumnChunkChecker:
         """Compare counts and sizes with those of the pages; return whether all pages could be decoded."""
         found = sum(page.num_entries for page in pages.pages)
         if found != metadata["num_values"]:
-            self._add("chunk-values", f"num_values is {metadata['num_values']:,}, but the pages have {found:,} values")
+            self._add(
+                "chunk-values",
+                f"num_values is {metadata['num_values']:,}, but the pages have {pluralize(found, 'value')}",
+            )
         whole = all(page.num_values is not None for page in pages.pages)
         rows = sum(page.num_rows or 0 for page in pages.pages)
         if whole and rows != self.num_rows:
-            self._add("chunk-rows", f"the row group has {self.num_rows:,} rows, but {rows:,} begin in the pages")
+            self._add(
+                "chunk-rows",
+                f"the row group has {pluralize(self.num_rows, 'row')}, but {rows:,} "
+                f"{agree_verb(rows, 'begin')} in the pages",
+            )
         stored, plain = pages.sizes
         for name, check, actual in (
             ("total_compressed_size", "chunk-compressed-size", stored),
@@ -262,7 +274,7 @@ class ColumnChunkChecker:
             said = metadata.get(name)
             if said is None or said in (actual, actual + self._excess):
                 continue
-            message = f"{name} is {said:,}, but the pages have {actual:,} bytes"
+            message = f"{name} is {said:,}, but the pages have {pluralize(actual, 'byte')}"
             if 0 <= actual - said <= self.quirks.missing_bytes:
                 self._add("size-legacy", f"{message} (PARQUET-816)")
             else:

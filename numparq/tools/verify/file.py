@@ -163,7 +163,7 @@ def _check_all(source: Source, findings: Findings, progress: bool, files: Siblin
     check_key_values(tail.metadata, root, findings)
     orders = orders_by_name(leaves, read_column_orders(tail.metadata, len(leaves), findings))
     num_rows = max(sum(group.get("num_rows", 0) for group in tail.metadata.get("row_groups", [])), 0)
-    with ProgressBar(progress, "checking", "values") as bar:
+    with ProgressBar(progress, "checking", "value") as bar:
         bar.add_total(num_rows * len(leaves))
         check_row_groups(source, tail, leaves, orders, findings, bar.advance, files)
     _check_variant_values(source, tail.metadata, findings)

@@ -14,6 +14,7 @@ from numparq.format.footer.checkpoints import find_last_footer_in
 from numparq.format.footer.tail import MAGIC
 from numparq.io.source import Source, read_bytes
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE
+from numparq.util.pluralize import agree_verb, pluralize
 
 from .deviations import WHOLE_FILE, Findings
 from .page_walk import StoredPage, has_negative_counts, read_page
@@ -248,7 +249,7 @@ def describe_remains(source: Source) -> list[str]:
         start = checkpoint.end
         lines = [
             f"the last checkpoint's footer ends at byte {start:,}: the file is complete up to there, with "
-            f"{checkpoint.num_rows:,} rows in {checkpoint.num_row_groups:,} row groups"
+            f"{pluralize(checkpoint.num_rows, 'row')} in {pluralize(checkpoint.num_row_groups, 'row group')}"
         ]
     walk = walk_file_pages(source, start)
     if not walk.pages:
@@ -260,11 +261,18 @@ def describe_remains(source: Source) -> list[str]:
             dictionaries += is_dictionary
             values += 0 if is_dictionary else page.type_header["num_values"]
     lines.append(
-        f"bytes {start:,} to {walk.end:,} hold {len(walk.pages) - len(walk.damaged):,} intact pages with {values:,} "
-        f"values ({dictionaries:,} dictionary pages; {walk.num_checksums:,} pages have a correct checksum)"
+        f"bytes {start:,} to {walk.end:,} hold {pluralize(len(walk.pages) - len(walk.damaged), 'intact page')} with "
+        f"{pluralize(values, 'value')} ({pluralize(dictionaries, 'dictionary page')}; "
+        f"{pluralize(walk.num_checksums, 'page')} {agree_verb(walk.num_checksums, 'have')} a correct checksum)"
     )
     lines += [f"the page at byte {walk.pages[at].offset:,} is damaged: {what}" for at, what in walk.damaged.items()]
-    lines += [f"{gap.end - gap.start:,} bytes are lost there: {gap.reason}" for gap in walk.gaps.values()]
+    lines += [
+        f"{pluralize(gap.end - gap.start, 'byte')} {agree_verb(gap.end - gap.start, 'are')} lost there: {gap.reason}"
+        for gap in walk.gaps.values()
+    ]
     if walk.end < source.size:
-        lines.append(f"{source.size - walk.end:,} bytes follow these pages; {walk.reason}")
+        lines.append(
+            f"{pluralize(source.size - walk.end, 'byte')} {agree_verb(source.size - walk.end, 'follow')} "
+            f"these pages; {walk.reason}"
+        )
     return [*lines, "numparq salvage can write the intact pages to a new file"]

@@ -14,6 +14,7 @@ from numparq.format.footer.tail import ENCRYPTED_MAGIC, MAGIC
 from numparq.format.key_values.arrow import decode_schema_message
 from numparq.format.key_values.flatbuffer import FlatbufferError
 from numparq.io.source import Source, read_bytes
+from numparq.util.pluralize import agree_noun, agree_verb, pluralize
 from numparq.util.text import is_utf8
 
 from .deviations import Findings
@@ -51,7 +52,7 @@ def check_footer(source: Source, findings: Findings) -> DecodedFooter | None:
     if last[-4:] != MAGIC or source.size < len(MAGIC) + _TAIL_BYTES:
         findings.add(
             "magic-tail",
-            f"the file of {source.size:,} bytes ends with {last[-4:]!r} instead of a footer and {MAGIC!r}: "
+            f"the file of {pluralize(source.size, 'byte')} ends with {last[-4:]!r} instead of a footer and {MAGIC!r}: "
             "it was truncated, or never finished",
         )
         return None
@@ -60,7 +61,8 @@ def check_footer(source: Source, findings: Findings) -> DecodedFooter | None:
     if start < len(MAGIC):
         findings.add(
             "footer-length",
-            f"the footer length is {length:,} bytes, more than the file of {source.size:,} bytes can hold",
+            f"the footer length is {pluralize(length, 'byte')}, more than the file of "
+            f"{pluralize(source.size, 'byte')} can hold",
         )
         return None
     return _decode_footer(source, start, length, findings)
@@ -79,14 +81,18 @@ def _decode_footer(source: Source, start: int, length: int, findings: Findings) 
         return None
     signed = metadata.get("encryption_algorithm") is not None
     if end != length and not (signed and length - end == _SIGNATURE_BYTES):
-        findings.add("footer-bytes", f"{length - end:,} bytes follow the metadata in the footer")
+        findings.add(
+            "footer-bytes",
+            f"{pluralize(length - end, 'byte')} {agree_verb(length - end, 'follow')} the metadata in the footer",
+        )
     if metadata.get("version") not in (1, 2, None):
         findings.add("footer-version", f"version is {metadata['version']}, but only 1 and 2 are defined")
     groups = metadata.get("row_groups", [])
     total = sum(group.get("num_rows", 0) for group in groups)
     if "num_rows" in metadata and metadata["num_rows"] != total:
         findings.add(
-            "footer-rows", f"num_rows is {metadata['num_rows']:,}, but the row groups have {total:,} rows in total"
+            "footer-rows",
+            f"num_rows is {metadata['num_rows']:,}, but the row groups have {pluralize(total, 'row')} in total",
         )
     return DecodedFooter(start, metadata)
 
@@ -117,7 +123,11 @@ def _check_arrow_schema(value: str, columns: list[str], findings: Findings) -> N
         findings.add("key-arrow-schema", f"ARROW:schema is not a valid Arrow schema: {error}")
         return
     if len(names) != len(columns):
-        findings.add("key-columns", f"ARROW:schema has {len(names)} fields, the file {len(columns)} columns")
+        findings.add(
+            "key-columns",
+            f"ARROW:schema has {pluralize(len(names), 'field')}, the file {len(columns)} "
+            f"{agree_noun(len(columns), 'column')}",
+        )
     elif names != columns:
         first = next(number for number, name in enumerate(names) if name != columns[number])
         findings.add(

@@ -68,6 +68,7 @@ from numparq.kernels.tables import (
     PREFIX_CARRYOVER,
     SLACK,
 )
+from numparq.util.pluralize import agree_verb, pluralize
 
 from .page_levels import PageLevelDecoder, excess_of_section, page_body
 from .page_values import VALUE_DTYPES, PageDictionary, PageValues, first_delta_value, max_delta_bits
@@ -147,7 +148,7 @@ class PageDecoder:
         count = about["num_values"]
         per_value = 2 + max(self._width, 8 if about["encoding"] in _DICTIONARY_ENCODINGS else 1)
         if count * per_value > _MAX_PAGE_BYTES:
-            raise PageDecodeError("not-checked", f"the page has {count:,} values, too many to check")
+            raise PageDecodeError("not-checked", f"the page has {pluralize(count, 'value')}, too many to check")
         pages = self._pages(header, count, about["encoding"], header["type"])
         pages.raw = raw
         row = pages.pages[0]
@@ -231,7 +232,12 @@ class PageDecoder:
         self._last_string = self._scratch.carried_prefixes.pop((0, found.num_values + 1)) if goes_on else b""
         self._check_runs(row, pages.raw, decompressed, found)
         if row[P_UNREAD]:
-            found.deviations.append(("writer-padding", f"{row[P_UNREAD]:,} bytes follow the values"))
+            found.deviations.append(
+                (
+                    "writer-padding",
+                    f"{pluralize(row[P_UNREAD], 'byte')} {agree_verb(row[P_UNREAD], 'follow')} the values",
+                )
+            )
         return found
 
     def _check_runs(self, row: np.ndarray, raw: np.ndarray, decompressed: np.ndarray, found: PageValues) -> None:
@@ -241,7 +247,10 @@ class PageDecoder:
             widest = max_delta_bits(body.tobytes())
             if widest > _INT32_BITS:
                 found.deviations.append(
-                    ("writer-deltas", f"deltas of INT32 values have {widest} bits, more than {_INT32_BITS}")
+                    (
+                        "writer-deltas",
+                        f"deltas of INT32 values have {pluralize(widest, 'bit')}, more than {_INT32_BITS}",
+                    )
                 )
         elif encoding in _DICTIONARY_ENCODINGS and len(body):
             excess = excess_of_section(body[1:], found.num_values, int(body[0]))
@@ -251,7 +260,8 @@ class PageDecoder:
             found.deviations.append(
                 (
                     "writer-prefixes",
-                    f"the first string shares {shared:,} bytes with the last one of the previous page (PARQUET-246)",
+                    f"the first string shares {pluralize(shared, 'byte')} with the last one of the previous page "
+                    "(PARQUET-246)",
                 )
             )
 
@@ -339,7 +349,7 @@ def _check_counts(header: dict[str, Any], type_header: dict[str, Any]) -> None:
     levels = type_header.get("definition_levels_byte_length", 0) + type_header.get("repetition_levels_byte_length", 0)
     if levels > min(stored, plain):
         raise PageDecodeError(
-            "page-counts", f"the levels have {levels:,} bytes, but the page has {min(stored, plain):,}"
+            "page-counts", f"the levels have {pluralize(levels, 'byte')}, but the page has {min(stored, plain):,}"
         )
 
 
@@ -351,7 +361,12 @@ def _note_oddities(found: PageValues, are_turned: bool, excess: int, unread: int
     if excess:
         found.deviations.append(("page-run", f"a run of levels goes on for {excess:,} more than the page has"))
     if unread:
-        found.deviations.append(("writer-padding", f"{unread:,} bytes follow the levels in their section"))
+        found.deviations.append(
+            (
+                "writer-padding",
+                f"{pluralize(unread, 'byte')} {agree_verb(unread, 'follow')} the levels in their section",
+            )
+        )
 
 
 def _decode_error(error: Exception, check: str) -> PageDecodeError:

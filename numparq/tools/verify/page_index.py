@@ -10,6 +10,7 @@ from numparq.format.page_index import ASCENDING, DESCENDING
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import null_count_check
 from numparq.io.source import Source, read_bytes
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .deviations import Findings, Location
 from .pages import CheckedPage
@@ -57,7 +58,7 @@ def read_page_index(
     if end != length:
         findings.add(
             "index-place",
-            f"the {stem.replace('_', ' ')} has {end:,} bytes, but {stem}_length is {length:,}",
+            f"the {stem.replace('_', ' ')} has {pluralize(end, 'byte')}, but {stem}_length is {length:,}",
             location,
         )
     return None if any(check == "thrift-required" for check, _ in noted) else found
@@ -71,7 +72,7 @@ def check_offset_index(
     if len(locations) != len(pages):
         findings.add(
             "index-pages",
-            f"the offset index has {len(locations):,} pages, but the column chunk has {len(pages):,}",
+            f"the offset index has {pluralize(len(locations), 'page')}, but the column chunk has {len(pages):,}",
             place,
         )
         return
@@ -101,7 +102,8 @@ def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings
     if len(said) != len(pages):
         findings.add(
             "index-pages",
-            f"the offset index has value sizes of {len(said):,} pages, but the column chunk has {len(pages):,}",
+            f"the offset index has value sizes of {pluralize(len(said), 'page')}, but the column chunk has "
+            f"{len(pages):,}",
             location,
         )
         return
@@ -110,7 +112,7 @@ def _check_value_bytes(index: dict[str, Any], pages: list[CheckedPage], findings
             findings.add(
                 "offset-index-bytes",
                 f"unencoded_byte_array_data_bytes is {size:,} in the offset index, "
-                f"but the values have {page.num_byte_array_bytes:,} bytes",
+                f"but the values have {pluralize(page.num_byte_array_bytes, 'byte')}",
                 location._replace(page=page.stored.ordinal),
             )
 
@@ -128,7 +130,8 @@ def check_column_index(
     if wrong:
         findings.add(
             "index-pages",
-            f"the column index has {len(index[wrong[0]]):,} {wrong[0]}, but the chunk has {len(pages):,} data pages",
+            f"the column index has {len(index[wrong[0]]):,} {wrong[0]}, but the chunk has "
+            f"{pluralize(len(pages), 'data page')}",
             location,
         )
         return
@@ -152,7 +155,7 @@ def _check_page(
     findings, is_null = check.findings, index["null_pages"][number]
     low, high = index["min_values"][number], index["max_values"][number]
     if page.num_values is not None and is_null != (page.num_values == 0):
-        values = "has no values" if page.num_values == 0 else f"has {page.num_values:,} values"
+        values = "has no values" if page.num_values == 0 else f"has {pluralize(page.num_values, 'value')}"
         said = "true" if is_null else "false"
         findings.add(
             "column-index-null-pages", f"null_pages is {said} in the column index, but the page {values}", location
@@ -163,14 +166,15 @@ def _check_page(
     elif page.bounds is not None and check.order.kind != "none":
         check.check(low, high, page.bounds, location)
     counts = (
-        ("null_counts", "column-index-null-counts", "nulls", page.null_count),
-        ("nan_counts", "column-index-nan-counts", "NaNs", page.bounds and page.bounds.nan_count),
+        ("null_counts", "column-index-null-counts", "null", page.null_count),
+        ("nan_counts", "column-index-nan-counts", "NaN", page.bounds and page.bounds.nan_count),
     )
-    for name, which, things, actual in counts:
+    for name, which, noun, actual in counts:
         if name in index and index[name][number] < 0:
             findings.add(
                 "stats-unknown",
-                f"the column index declares {index[name][number]} {things}; an unknown count should be absent",
+                f"the column index declares {index[name][number]} {agree_noun(index[name][number], noun)}; an "
+                "unknown count should be absent",
                 location,
             )
         elif name in index and actual is not None and index[name][number] != actual:
@@ -178,7 +182,7 @@ def _check_page(
                 which = null_count_check(which, page.is_in_list, index[name][number], actual)
             findings.add(
                 which,
-                f"the column index declares {index[name][number]:,} {things}, but the page has {actual:,}",
+                f"the column index declares {pluralize(index[name][number], noun)}, but the page has {actual:,}",
                 location,
             )
 
@@ -213,7 +217,8 @@ def _check_histograms(
     if len(counts) != size * len(pages):
         findings.add(
             "index-pages",
-            f"{kind}_level_histograms in the column index have {len(counts):,} items instead of {size * len(pages):,}",
+            f"{kind}_level_histograms in the column index have {pluralize(len(counts), 'item')} instead of "
+            f"{size * len(pages):,}",
             location,
         )
         return

@@ -27,6 +27,7 @@ from numparq.kernels.tables import (
     P_UNCOMPRESSED,
     SLACK,
 )
+from numparq.util.pluralize import agree_verb, pluralize
 
 from .level_runs import LevelRuns, RemovedEntries, shorten_runs
 from .page_values import VALUE_DTYPES, PageValues
@@ -110,7 +111,9 @@ class PageLevelDecoder:
             removed=removed,
         )
         if fillers:
-            found.deviations.append(("writer-array", f"{fillers:,} entries continue null lists"))
+            found.deviations.append(
+                ("writer-array", f"{pluralize(fillers, 'entry')} {agree_verb(fillers, 'continue')} null lists")
+            )
         return found
 
     def excess_in_runs(self, pages: Pages, decompressed: np.ndarray) -> int:

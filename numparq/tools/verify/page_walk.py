@@ -10,6 +10,7 @@ from numparq.column.read.page_walk import PageEvent, walk_chunk
 from numparq.format.thrift.idl import enum_value
 from numparq.io.source import Source, read_bytes
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, INDEX_PAGE
+from numparq.util.pluralize import pluralize
 
 from .deviations import Findings, Location
 from .thrift import ThriftDecodeError, read_struct
@@ -132,14 +133,14 @@ def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findin
     if size < 0 or header["uncompressed_page_size"] < 0:
         findings.add(
             "page-counts",
-            f"a page size is negative: {size:,} bytes, decompressed {header['uncompressed_page_size']:,}",
+            f"a page size is negative: {pluralize(size, 'byte')}, decompressed {header['uncompressed_page_size']:,}",
             location,
         )
         return False
     if size > data_end - body:
         findings.add(
             "page-size",
-            f"the page has {size:,} bytes by its header, but the file has only {data_end - body:,} more",
+            f"the page has {pluralize(size, 'byte')} by its header, but the file has only {data_end - body:,} more",
             location,
         )
         return False

@@ -29,6 +29,7 @@ from numparq.kernels.enums import (
     UNCOMPRESSED,
 )
 from numparq.kernels.tables import SLACK
+from numparq.util.pluralize import agree_verb, pluralize
 
 from .deviations import Findings, Location
 from .page_decoder import PageDecodeError, PageDecoder
@@ -207,7 +208,10 @@ class PageChecker:
             self.findings.add(trouble.check, trouble.message, location)
             return
         if self._dictionary.num_unread:
-            message = f"{self._dictionary.num_unread:,} bytes follow the entries of the dictionary"
+            message = (
+                f"{pluralize(self._dictionary.num_unread, 'byte')} "
+                f"{agree_verb(self._dictionary.num_unread, 'follow')} the entries of the dictionary"
+            )
             self.findings.add("writer-padding", message, location)
         if about.get("is_sorted"):
             self._check_sorted(self._dictionary, location)
@@ -282,7 +286,7 @@ class PageChecker:
         if self.codec == UNCOMPRESSED and stored != plain:
             self.findings.add(
                 "page-uncompressed-size",
-                f"the page has no compression, but {stored:,} bytes compressed and {plain:,} uncompressed",
+                f"the page has no compression, but {pluralize(stored, 'byte')} compressed and {plain:,} uncompressed",
                 location,
             )
 
@@ -310,19 +314,27 @@ class PageChecker:
             check = null_count_check("page-null-count", facts.is_in_list, about["num_nulls"], nulls)
             if check == "page-null-count" and about["num_nulls"] in (0, NOT_COUNTED):
                 check = "writer-null-count"
-            self.findings.add(check, f"num_nulls is {about['num_nulls']:,}, but the page has {nulls:,} nulls", location)
+            self.findings.add(
+                check, f"num_nulls is {about['num_nulls']:,}, but the page has {pluralize(nulls, 'null')}", location
+            )
         if "num_rows" in about and about["num_rows"] != values.num_rows:
             check = "writer-row-count" if about["num_rows"] in (0, values.num_entries) else "page-row-count"
             self.findings.add(
                 check,
-                f"num_rows is {about['num_rows']:,}, but {values.num_rows:,} rows begin in the page",
+                f"num_rows is {about['num_rows']:,}, but {pluralize(values.num_rows, 'row')} "
+                f"{agree_verb(values.num_rows, 'begin')} in the page",
                 location,
             )
         for check, message in values.deviations:
             self._add_once(check, message, location)
         empty = _count_empty_decimals(self.leaf, values)
         if empty:
-            self._add_once("page-decimal", f"{empty:,} values have no bytes, and are read as 0", location)
+            self._add_once(
+                "page-decimal",
+                f"{pluralize(empty, 'value')} {agree_verb(empty, 'have')} no bytes, and "
+                f"{agree_verb(empty, 'are')} read as 0",
+                location,
+            )
         if facts.stored.header["type"] == DATA_PAGE_V2 and not facts.begins_row:
             self.findings.add("page-row-start", "the page continues a row of the previous page", location)
         assert facts.bounds is not None

@@ -15,6 +15,7 @@ from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import page_quirks
 from numparq.io.sibling_files import SiblingFiles
 from numparq.io.source import Source
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .column_chunks import MAX_DECODED_PER_BYTE, ColumnChunkChecker, FileRegion
 from .deviations import Findings, Location
@@ -95,7 +96,8 @@ def sort_key_collectors(
         if not 0 <= number < len(leaves):
             findings.add(
                 "sorting-column",
-                f"sorting_columns names column {number}, but the schema has {len(leaves)} leaf columns",
+                f"sorting_columns names column {number}, but the schema has {len(leaves)} "
+                f"{agree_noun(len(leaves), 'leaf column')}",
                 location,
             )
             return {}
@@ -136,7 +138,7 @@ def check_sorting(
         findings.add(
             "sorting-rows",
             f"sorting_columns declares a sort order, but row {row:,} sorts before the previous row "
-            f"({int(less.sum()):,} such rows)",
+            f"({pluralize(int(less.sum()), 'such row')})",
             location,
         )
 
@@ -164,7 +166,8 @@ def check_row_groups(
         if len(chunks) != len(leaves):
             findings.add(
                 "group-columns",
-                f"the row group has {len(chunks)} column chunks, but the schema has {len(leaves)} leaf columns",
+                f"the row group has {len(chunks)} {agree_noun(len(chunks), 'column chunk')}, but the schema "
+                f"has {len(leaves)} {agree_noun(len(leaves), 'leaf column')}",
                 place,
             )
             continue
@@ -211,7 +214,9 @@ def _check_row_group_fields(group: dict[str, Any], number: int, location: Locati
     ):
         total = sum(chunk.get(part, 0) for chunk in chunks)
         if group.get(name, total) != total:
-            findings.add(check, f"{name} is {group[name]:,}, but the column chunks have {total:,} bytes", location)
+            findings.add(
+                check, f"{name} is {group[name]:,}, but the column chunks have {pluralize(total, 'byte')}", location
+            )
     starts = [
         min(filter(None, (chunk.get("dictionary_page_offset"), chunk.get("data_page_offset"))), default=0)
         for chunk in chunks

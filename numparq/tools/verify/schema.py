@@ -7,6 +7,7 @@ from typing import Any
 from numparq.format.column_order import NO_ORDER, ColumnOrder, leaf_order
 from numparq.format.physical_type import BOOLEAN, FIXED_LEN_BYTE_ARRAY
 from numparq.format.schema import MAX_SCHEMA_DEPTH, OPTIONAL, REPEATED, REQUIRED, Leaf
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .deviations import Findings
 from .schema_elements import SchemaTreeNode, check_elements
@@ -42,7 +43,8 @@ def read_schema_tree(metadata: dict[str, Any], findings: Findings) -> SchemaTree
             open_groups.pop()
         if not open_groups:
             findings.add(
-                "schema-tree", f"the schema has {len(elements):,} elements, but its groups hold only {number:,}"
+                "schema-tree",
+                f"the schema has {pluralize(len(elements), 'element')}, but its groups hold only {number:,}",
             )
             return None
         group = open_groups[-1][0]
@@ -120,7 +122,10 @@ def read_column_orders(metadata: dict[str, Any], num_leaves: int, findings: Find
             )
         return [None] * num_leaves
     if len(orders) != num_leaves:
-        findings.add("column-orders", f"the footer has {len(orders)} column orders for {num_leaves} leaf columns")
+        findings.add(
+            "column-orders",
+            f"the footer has {len(orders)} column orders for {num_leaves} {agree_noun(num_leaves, 'leaf column')}",
+        )
         return [None] * num_leaves
     return [next(iter(order), "") for order in orders]
 

@@ -14,6 +14,7 @@ from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
 from numparq.format.schema import REPEATED, REQUIRED, Leaf
 from numparq.format.statistics import ValueBounds
 from numparq.format.thrift.idl import enum_value
+from numparq.util.pluralize import pluralize
 
 from .deviations import Findings, Location
 
@@ -221,7 +222,7 @@ def check_elements(group: SchemaTreeNode, findings: Findings) -> None:
         for name, count in Counter(child.path[-1] for child in group.children).items():
             if count > 1:
                 where = f"the group {group.name!r}" if group.path else "the schema"
-                findings.add("schema-names", f"{where} has {count} fields named {name!r}")
+                findings.add("schema-names", f"{where} has {pluralize(count, 'field')} named {name!r}")
         for child in group.children:
             _check_element(child, findings)
         waiting += reversed(group.children)

@@ -14,6 +14,7 @@ from numparq.format.physical_type import BYTE_ARRAY
 from numparq.format.schema import Leaf
 from numparq.format.statistics import ValueBounds
 from numparq.format.writer_quirks import null_count_check
+from numparq.util.pluralize import agree_noun, pluralize
 
 from .deviations import Findings, Location
 
@@ -30,7 +31,7 @@ def format_value(value: bytes, order: ColumnOrder) -> str:
         return repr(struct.unpack(_FLOATS[len(value)], value)[0])
     if order.kind in ("signed", "unsigned", "boolean", "decimal"):
         return f"{order.sort_key(value):,}"
-    return f"{value[:_SHOWN_BYTES]!r}" + (f"... ({len(value):,} bytes)" if len(value) > _SHOWN_BYTES else "")
+    return f"{value[:_SHOWN_BYTES]!r}" + (f"... ({pluralize(len(value), 'byte')})" if len(value) > _SHOWN_BYTES else "")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class BoundsChecker:
             if not self._is_value(bound):
                 self.findings.add(
                     self.bound_check,
-                    f"the {name} of {self.subject} has {len(bound)} bytes, and is not a value of the column",
+                    f"the {name} of {self.subject} has {len(bound)} {agree_noun(len(bound), 'byte')}, and is not a "
+                    "value of the column",
                     location,
                 )
                 continue
@@ -130,20 +132,22 @@ def check_statistics(
     """Compare a Statistics struct with the data."""
     findings, what = check.findings, check.subject
     counts = (
-        ("null_count", "stats-null-count", "nulls", truth.null_count),
-        ("nan_count", "stats-nan-count", "NaNs", truth.bounds.nan_count),
-        ("distinct_count", "stats-distinct-count", "distinct values", truth.distinct_count),
+        ("null_count", "stats-null-count", "null", truth.null_count),
+        ("nan_count", "stats-nan-count", "NaN", truth.bounds.nan_count),
+        ("distinct_count", "stats-distinct-count", "distinct value", truth.distinct_count),
     )
-    for name, which, things, actual in counts:
+    for name, which, noun, actual in counts:
         said = stats.get(name)
         if said is not None and said < 0:
             findings.add(
-                "stats-unknown", f"{what} declare {said} {things}; an unknown count should be absent", location
+                "stats-unknown",
+                f"{what} declare {said} {agree_noun(said, noun)}; an unknown count should be absent",
+                location,
             )
         elif said is not None and actual is not None and said != actual:
             if name == "null_count":
                 which = null_count_check(which, leaf.max_repetition_level > 0, said, actual)
-            findings.add(which, f"{what} declare {said:,} {things}, but the data have {actual:,}", location)
+            findings.add(which, f"{what} declare {pluralize(said, noun)}, but the data have {actual:,}", location)
     low, high = stats.get("min_value"), stats.get("max_value")
     if check.order.kind == "none":  # no order, or an unknown one: bounds cannot be checked
         if leaf_order(leaf).kind == "none" and (low is not None or high is not None):
@@ -198,7 +202,7 @@ def check_size_statistics(
     if said is not None:
         actual = byte_array_bytes if leaf.physical == BYTE_ARRAY else None
         if said != actual:
-            there = "the column is not BYTE_ARRAY" if actual is None else f"the values have {actual:,} bytes"
+            there = "the column is not BYTE_ARRAY" if actual is None else f"the values have {pluralize(actual, 'byte')}"
             findings.add("stats-size", f"unencoded_byte_array_data_bytes is {said:,}, but {there}", location)
     for name, counts in (("definition", definition), ("repetition", repetition)):
         histogram = sizes.get(f"{name}_level_histogram")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from numparq.format.logical_type import LEGACY_NULL_TYPE
 from numparq.format.thrift.idl import IdlField, load_idl
+from numparq.util.pluralize import agree_verb, pluralize
 
 _STOP, _TRUE, _FALSE, _I8, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = range(14)
 _WIRE = {
@@ -118,7 +119,10 @@ class _CompactReader:
     def _take(self, count: int) -> memoryview:
         start = self.pos
         if count > len(self._data) - start:
-            raise ThriftDecodeError(f"{count:,} bytes at byte {start:,} do not fit into the rest of the struct")
+            raise ThriftDecodeError(
+                f"{pluralize(count, 'byte')} at byte {start:,} {agree_verb(count, 'do')} not fit into the rest "
+                "of the struct"
+            )
         self.pos = start + count
         return self._data[start : self.pos]
 
@@ -189,7 +193,7 @@ class _CompactReader:
         if not field.low <= value <= field.high:
             bits = _BITS[field.kind]
             text = _path_text((path, field.name))
-            self._report("thrift-type", f"{text} is {value}, which does not fit into {bits} bits")
+            self._report("thrift-type", f"{text} is {value}, which does not fit into {pluralize(bits, 'bit')}")
             value = (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
         if field.values is not None and value not in field.values:
             check = "writer-converted" if (field.refers, value) == _LEGACY_NULL_TYPE else "thrift-enum"
@@ -219,7 +223,7 @@ class _CompactReader:
         count = head >> 4 if head >> 4 < 15 else self._varint()
         if count > len(self._data) - self.pos:
             raise ThriftDecodeError(
-                f"a list of {count:,} items at byte {self.pos:,} does not fit into the rest of the struct"
+                f"a list of {pluralize(count, 'item')} at byte {self.pos:,} does not fit into the rest of the struct"
             )
         element, kind = field.item, head & 15
         assert element is not None
@@ -267,7 +271,10 @@ class _CompactReader:
 
     def _skip_many(self, kinds: list[int], count: int, depth: int) -> None:
         if count > len(self._data) - self.pos:
-            raise ThriftDecodeError(f"{count:,} items at byte {self.pos:,} do not fit into the rest of the struct")
+            raise ThriftDecodeError(
+                f"{pluralize(count, 'item')} at byte {self.pos:,} {agree_verb(count, 'do')} not fit into the "
+                "rest of the struct"
+            )
         for _ in range(count):
             for kind in kinds:
                 self._skip(kind, depth + 1, in_list=True)

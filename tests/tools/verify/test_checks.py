@@ -77,7 +77,7 @@ def test_deviation_locations(check):
 UNAFFECTED = "; the writer is unknown, and reading is not affected"
 MESSAGES = {
     "stats-min": "the minimum of the statistics is 2, but value 1 is below it",
-    "stats-null-count": "the statistics declare 1 nulls, but the data have 0",
+    "stats-null-count": "the statistics declare 1 null, but the data have 0",
     "chunk-rows": "the row group has 4 rows, but 3 begin in the pages",
     "page-range": "value 128 is out of range for INTEGER(8, signed)",
     "chunk-encodings-unused": "encodings listed but used by no page: DELTA_BINARY_PACKED",
@@ -85,8 +85,8 @@ MESSAGES = {
     "chunk-type": "the column chunk has physical type DOUBLE, but the schema has INT64",
     "sorting-rows": "sorting_columns declares a sort order, but row 1 sorts before the previous row (59 such rows)",
     "thrift-required": "FileMetaData lacks the required field num_rows",
-    "page-null-count": f"num_nulls is 2, but the page has 1 nulls{UNAFFECTED}",
-    "page-bytes": f"1 bytes follow the values{UNAFFECTED}",
+    "page-null-count": f"num_nulls is 2, but the page has 1 null{UNAFFECTED}",
+    "page-bytes": f"1 byte follows the values{UNAFFECTED}",
     "page-run": f"a run of indices goes on for 7 more than the page has{UNAFFECTED}",
     "page-decimal": f"2 values have no bytes, and are read as 0{UNAFFECTED}",
     "chunk-bytes": f"16 bytes follow the last page, by the size of the column chunk{UNAFFECTED}",
