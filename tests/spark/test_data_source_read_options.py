@@ -77,9 +77,10 @@ WRONG = {
     },
     "filter": {
         **dict.fromkeys(
-            ["", " ", "a", "a >", "a = 1 and", "a in ()", "((a = 1", "a is", "not"],
+            ["", " ", "a >", "a = 1 and", "a in ()", "((a = 1", "a is", "not"],
             "the filter cannot be parsed",
         ),
+        "a": "a column alone is a condition only if it is boolean",
         "a = t": "cannot be compared with 't' of type",
         **dict.fromkeys(["nope = 1", "a = NaN"], COLUMNS),
         "s.nope > 1": "has no column",
