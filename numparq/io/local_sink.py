@@ -176,7 +176,7 @@ def sync_folder(folder: str) -> None:
 def _explain_create_error(error: OSError, target: str) -> OSError:
     """Return an error that says why the temporary file cannot be created."""
     folder = os.path.dirname(target)
-    if error.errno == errno.ENOENT:
+    if error.errno == errno.ENOENT and not os.path.isdir(folder or "."):
         return FileNotFoundError(error.errno, f"the directory {folder!r} does not exist", target)
     if error.errno in (errno.EACCES, errno.EPERM):
         reason = "the directory must be writable: the file is first written to a temporary file in it"
