@@ -108,6 +108,9 @@ READ = {
     "a large Arrow schema",
     "a footer of unions",
     "groups of nothing",
+    "many dictionaries",
+    "more deltas than values",
+    "a chunk that ends beyond any number",
 }
 NOT_YET = {"groups of nothing", "a chunk in another file", "a bomb of codec 3", "a bomb of codec 5"}
 

@@ -148,6 +148,7 @@ def check(file: OddFile, folder: Any, ways: dict[str, Callable[[bytes, Rows], No
     return "read"
 
 
+@pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("number", range(0, len(ODDITIES), 8))
 def test_each_oddity_once(tmp_path, number):
     """Every oddity in a few files: kinds, layouts and versions by turns."""

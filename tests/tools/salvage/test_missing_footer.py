@@ -231,7 +231,7 @@ def texts(rows: pd.DataFrame) -> list[str]:
     return [repr(row) for row in zip(*as_lists, strict=True)]
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("part", range(8))
 def test_no_row_is_invented(tmp_path, part):
     num_saved = 0
