@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .file.writer import ParquetWriter
     from .format import variant as variant
     from .io.coalesce import Coalescing
-    from .kernels import warmup
+    from .kernels.kernel_groups import warmup
     from .tools.salvage.file import salvage
     from .tools.salvage.output import Salvaged
     from .tools.verify.deviations import Deviation
@@ -87,7 +87,7 @@ _MODULE_OF = {
     "salvage": "tools.salvage.file",
     "Salvaged": "tools.salvage.output",
     "Deviation": "tools.verify.deviations",
-    "warmup": "kernels",
+    "warmup": "kernels.kernel_groups",
     "cache_info": "util.byte_budget_cache",
     "col": "expr.column",
     "RuntimeFilter": "expr.runtime_filter",

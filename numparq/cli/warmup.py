@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from numparq.format.footer.file_metadata import warm_up as keep_tables
-from numparq.kernels import warmup as compile_kernels
+from numparq.kernels.kernel_groups import warmup as compile_kernels
 from numparq.util import disk_cache
 
 from .terminal import open_console

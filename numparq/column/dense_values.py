@@ -8,8 +8,8 @@ import numpy as np
 
 from numparq.errors import SchemaError
 from numparq.format.schema import Leaf
-from numparq.kernels import writing_kernels
 from numparq.kernels.enums import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
+from numparq.kernels.kernel_groups import writing_kernels
 from numparq.util.pluralize import pluralize
 
 from .leaf_values import LeafValues

@@ -9,7 +9,6 @@ import numpy as np
 
 from numparq.errors import UnsupportedError
 from numparq.format.physical_type import PHYSICAL_NAMES
-from numparq.kernels import alp_writing_kernels, delta_writing_kernels
 from numparq.kernels.encodings.alp import max_alp_bytes
 from numparq.kernels.encodings.alp_scaling import WORK_SIZE
 from numparq.kernels.encodings.byte_stream_split import max_byte_stream_split_bytes
@@ -35,6 +34,7 @@ from numparq.kernels.enums import (
     RLE,
     RLE_DICTIONARY,
 )
+from numparq.kernels.kernel_groups import alp_writing_kernels, delta_writing_kernels
 from numparq.kernels.tables import ALP_TRANSCODER, DELTA_TRANSCODER, ENCODINGS, NO_TRANSCODER, PHYSICAL_TYPES
 
 from .dense_values import DenseValues

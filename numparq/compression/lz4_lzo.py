@@ -99,7 +99,7 @@ def lzo_decompressor() -> Decompress:
     """
     import numpy as np
 
-    from numparq.kernels import lzo_kernels
+    from numparq.kernels.kernel_groups import lzo_kernels
 
     lzo_kernels.load()
 

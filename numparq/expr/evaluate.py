@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY
-from numparq.kernels import predicate_kernels
+from numparq.kernels.kernel_groups import predicate_kernels
 from numparq.util.pluralize import agree_noun
 
 from .bound import (

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from numparq.kernels import predicate_kernels
+from numparq.kernels.kernel_groups import predicate_kernels
 
 _WORD = 8
 _KEYS_A_RANGE = 4

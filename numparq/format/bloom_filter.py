@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numparq.errors import SchemaError
-from numparq.kernels import kernels, statistics_kernels
+from numparq.kernels.kernel_groups import kernels, statistics_kernels
 from numparq.kernels.tables import SLACK
 from numparq.util.bounded_cache import fork_safe_lru_cache
 from numparq.util.pluralize import agree_noun

@@ -127,7 +127,7 @@ def verify_checksum(checksum: str | None, data: np.ndarray) -> None:
 
 
 def _crc32c(data: np.ndarray) -> int:
-    from numparq.kernels import checksum_kernels
+    from numparq.kernels.kernel_groups import checksum_kernels
 
     return checksum_kernels.crc32c(data, len(data))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numparq.kernels import statistics_kernels
+from numparq.kernels.kernel_groups import statistics_kernels
 
 from .column_order import ColumnOrder
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from numparq.kernels import statistics_kernels
+from numparq.kernels.kernel_groups import statistics_kernels
 from numparq.kernels.thrift.encode import ABSENT
 
 from .physical_type import BYTE_ARRAY

@@ -11,7 +11,7 @@ import numpy as np
 from numparq.column.leaf_values import JoinableRows, LeafValues
 from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
-from numparq.kernels import text_kernels
+from numparq.kernels.kernel_groups import text_kernels
 from numparq.kernels.objects.types import BOOL, FLOAT, INT
 from numparq.kernels.status import BAD_VALUE, check_status
 

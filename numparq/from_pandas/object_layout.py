@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from numparq.kernels import text_kernels
+from numparq.kernels.kernel_groups import text_kernels
 
 # Bit positions in a str's state: kind (3 bits), compact, ASCII. CPython up to 3.13, and from 3.14.
 _STATES = ((2, 5, 6), (16, 19, 20))

@@ -11,7 +11,7 @@ import pandas as pd
 from numparq.column.leaf_values import LeafValues
 from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
-from numparq.kernels import text_kernels
+from numparq.kernels.kernel_groups import text_kernels
 from numparq.kernels.status import BAD_UTF8, BAD_VALUE, check_status
 
 from .column_values import ColumnValues, validity_bytes

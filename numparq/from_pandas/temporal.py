@@ -14,7 +14,7 @@ from numparq.column.leaf_values import LeafValues
 from numparq.errors import SchemaError
 from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.time_zones import portable_zone_name
-from numparq.kernels import text_kernels
+from numparq.kernels.kernel_groups import text_kernels
 from numparq.kernels.status import BAD_VALUE, check_status
 
 from .column_values import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from numparq.kernels import kernels
 from numparq.kernels.byte_ranges import G_OFFSET, G_REQUEST, G_SIZE, RANGE_FIELDS
+from numparq.kernels.kernel_groups import kernels
 
 _MOST = np.iinfo(np.int64).max
 

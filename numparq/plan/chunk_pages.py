@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.errors import InvalidFileError
 from numparq.format.page_index import PAGE_OFFSET, PAGE_ROW, PAGE_SIZE, UNKNOWN
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.page_locations import (
     BEYOND_ROWS,
     FIRST_ROW,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numparq.kernels import predicate_kernels
+from numparq.kernels.kernel_groups import predicate_kernels
 
 from . import row_bounds
 

@@ -11,8 +11,8 @@ from numparq.format.module_reader import ModuleReader
 from numparq.format.page_index import UNKNOWN, ColumnIndex, OffsetIndex
 from numparq.format.thrift.decode import decoder_stack
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
-from numparq.kernels import kernels
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.tables import SLACK
 from numparq.plan.chunk_pages import ChunkPages
 

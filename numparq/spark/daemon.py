@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from numparq.kernels import KernelGroup
+    from numparq.kernels.kernel_groups import KernelGroup
 
 # Modules that a worker of numparq imports; those with missing dependencies are skipped.
 MODULES = (
@@ -82,7 +82,7 @@ def _import(name: str) -> None:
 
 def _load_kernels() -> None:
     from numparq.format.footer.file_metadata import warm_up
-    from numparq.kernels import preload
+    from numparq.kernels.kernel_groups import preload
 
     warm_up()
     preload()
@@ -136,7 +136,7 @@ def _rehearse() -> None:
 
 def _rehearse_write(path: str) -> None:
     """Write with numparq if its write kernels are loaded, else with pyarrow."""
-    from numparq.kernels import nested_encode_kernels, statistics_kernels, writing_kernels
+    from numparq.kernels.kernel_groups import nested_encode_kernels, statistics_kernels, writing_kernels
 
     if _are_loaded(nested_encode_kernels, statistics_kernels, writing_kernels):
         from numparq.api import to_parquet
@@ -155,7 +155,7 @@ def _rehearse_read(path: str) -> None:
     """Read files and splits, with a filter as well if its kernels are loaded."""
     from numparq.api import read_parquet
     from numparq.dataset.splits.table import split_table
-    from numparq.kernels import predicate_kernels, selection_kernels
+    from numparq.kernels.kernel_groups import predicate_kernels, selection_kernels
 
     wanted = [("number", ">", 3)]
     for filters in (None, wanted) if _are_loaded(predicate_kernels, selection_kernels) else (None,):

@@ -13,8 +13,8 @@ import pandas as pd
 from numparq.column.buffers import BinaryArray, DecodedColumn, DictionaryArray, concat_binary
 from numparq.column.read.take import ValueIndices, take_binary
 from numparq.format.arrow_type import DictionaryIndex
-from numparq.kernels import object_kernels
 from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
+from numparq.kernels.kernel_groups import object_kernels
 from numparq.kernels.status import NO_DICTIONARY
 from numparq.kernels.tables import SLACK
 from numparq.types.output_type import UTF8_KINDS, OutputType, cast_stored

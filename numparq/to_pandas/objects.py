@@ -83,7 +83,7 @@ def bytes_object_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarr
 def _binary_object_array(
     name: str, offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object
 ) -> np.ndarray:
-    from numparq.kernels import object_kernels
+    from numparq.kernels.kernel_groups import object_kernels
 
     count = len(offsets) - 1
     constants = np.empty(2, object)

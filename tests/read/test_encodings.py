@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from numparq import CorruptPageError, ParquetFile, read_parquet
-from numparq.kernels import delta_writing_kernels, writing_kernels
 from numparq.kernels.encodings.delta_binary_packed import max_delta_bytes
 from numparq.kernels.encodings.delta_byte_arrays import max_delta_byte_array_bytes, max_delta_length_bytes
+from numparq.kernels.kernel_groups import delta_writing_kernels, writing_kernels
 from support.compare import (
     BACKENDS,
     assert_equal_to_pandas,

@@ -221,7 +221,7 @@ def test_alp_kernels_are_loaded_only_for_alp_pages(tmp_path):
         to_parquet(frame(), tmp_path / name, column_encoding=encoding)
     code = """
 import sys, numparq
-from numparq.kernels import alp_kernels, alp_writing_kernels
+from numparq.kernels.kernel_groups import alp_kernels, alp_writing_kernels
 numparq.read_parquet(sys.argv[1])
 print(bool(alp_kernels.mode), bool(alp_writing_kernels.mode))
 """

@@ -20,7 +20,7 @@ from numparq.column.jobs import schedule, task
 from numparq.column.read import decompress, page_sources, pages
 from numparq.format.footer import column_chunks
 from numparq.format.footer.file_metadata import Footer
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 from support.compare import assert_frames_equal, read_by_pandas, write_by_pyarrow
 
 pa = pytest.importorskip("pyarrow")

@@ -35,7 +35,7 @@ def read():
     before = set(sys.modules)
     frame = numparq.read_parquet(path, threads=1)
     some = numparq.read_parquet(path, filters=[("n", ">", 4)], threads=1)
-    from numparq.kernels import kernels
+    from numparq.kernels.kernel_groups import kernels
     more = [name for name in sys.modules if name not in before and name.startswith("numparq")]
     return [len(frame), len(some), kernels.mode, more, "numba" in sys.modules]
 

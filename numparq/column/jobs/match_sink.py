@@ -20,9 +20,9 @@ from numparq.column.read.take import ValueIndices, take_array, take_binary, take
 from numparq.column.read.transcode import open_batch
 from numparq.column.scratch import Scratch
 from numparq.errors import LimitError
-from numparq.kernels import kernels, predicate_kernels
 from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.enums import BOOLEAN, DICTIONARY_PAGE
+from numparq.kernels.kernel_groups import kernels, predicate_kernels
 from numparq.kernels.tables import (
     C_CAST,
     C_DICTIONARY,

@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.column.scratch import allocate
 from numparq.errors import InvalidFileError
-from numparq.kernels import nested_decode_kernels
+from numparq.kernels.kernel_groups import nested_decode_kernels
 
 from .levels import NestedLeaf
 from .nested_type import NestedType, iter_leaves

@@ -14,9 +14,9 @@ from numparq.column.read.row_selection import RowSlice
 from numparq.column.read.take import ValueRanges, take_array, take_binary
 from numparq.column.scratch import allocate
 from numparq.format.schema import Leaf
-from numparq.kernels import nested_decode_kernels
 from numparq.kernels.decode.levels import STATE_FIELDS as LEVEL_FIELDS
 from numparq.kernels.decode.levels import STATE_LEVELS, STATE_QUIRKS, STATE_ROWS, STATE_VALUES
+from numparq.kernels.kernel_groups import nested_decode_kernels
 from numparq.kernels.tables import SLACK
 from numparq.plan.row_ranges import RowRanges
 from numparq.types.output_type import OutputType

@@ -12,7 +12,7 @@ from numparq.errors import SchemaError
 from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96
 from numparq.format.schema import OPTIONAL, REPEATED, REQUIRED
 from numparq.format.schema_node import SchemaNode
-from numparq.kernels import nested_encode_kernels
+from numparq.kernels.kernel_groups import nested_encode_kernels
 from numparq.kernels.status import check_status
 from numparq.types.arrow_fields import is_list_element, is_list_or_map
 

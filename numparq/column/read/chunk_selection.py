@@ -10,8 +10,8 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray
 from numparq.column.scratch import Scratch, allocate
-from numparq.kernels import kernels
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.selection.lazy_pages import STATE_FIELDS, STATE_TAKEN
 from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.tables import NO_TRANSCODER, P_ROW, SLACK

@@ -10,8 +10,8 @@ import numpy as np
 
 from numparq.column.scratch import ThreadScratch
 from numparq.format.module_reader import ModuleReader
-from numparq.kernels import kernels
 from numparq.kernels.enums import BIT_PACKED
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.tables import P_DEFINITION_ENCODING, P_REPETITION_ENCODING
 from numparq.util.progress import ProgressShare
 from numparq.util.worker_pool import WorkerPool

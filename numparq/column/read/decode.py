@@ -6,10 +6,10 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray, binary_from_fixed_size
 from numparq.column.scratch import Scratch, allocate
-from numparq.kernels import kernels
 from numparq.kernels.decode.binary_pages import STATE_BYTES, STATE_NEEDED, STATE_PAGE
 from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import BAD_DICTIONARY, NEED_ROOM, check_status
 from numparq.kernels.tables import (
     C_CAST,

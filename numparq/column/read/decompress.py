@@ -9,8 +9,8 @@ import numpy as np
 from numparq.column.encodings import TRANSCODERS
 from numparq.compression.codecs import decompressor
 from numparq.errors import ParquetError
-from numparq.kernels import kernels
 from numparq.kernels.decode.scratch_layout import T_DECOMPRESSED, T_DICTIONARY, T_ITEM, T_PAGE, T_VALUES, TOTAL_FIELDS
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.tables import (
     B_FIRST,
     B_SNAPPY,

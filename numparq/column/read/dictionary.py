@@ -8,9 +8,9 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray
 from numparq.column.scratch import Scratch, allocate
-from numparq.kernels import kernels
 from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.enums import BYTE_ARRAY, DICTIONARY_PAGE, PLAIN_DICTIONARY, RLE_DICTIONARY
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import BAD_DICTIONARY
 from numparq.kernels.tables import (
     C_CAST,

@@ -10,7 +10,6 @@ from numparq.column.scratch import Scratch
 from numparq.errors import ParquetError
 from numparq.format.module_reader import ModuleReader
 from numparq.format.thrift.layout import thrift_layout
-from numparq.kernels import kernels
 from numparq.kernels.decode.page_headers import (
     HEADER_FIELDS,
     SCAN_CHUNK,
@@ -21,6 +20,7 @@ from numparq.kernels.decode.page_headers import (
     SCAN_POS,
     SCAN_VALUES,
 )
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import NEED_ROOM, check_status
 from numparq.kernels.tables import (
     ALWAYS_COMPRESSED,

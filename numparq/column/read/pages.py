@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from numparq.errors import ParquetError
-from numparq.kernels import kernels
 from numparq.kernels.enums import DICTIONARY_PAGE
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import check_status
 from numparq.kernels.tables import P_CHUNK, P_IN_CHUNK, P_TYPE
 

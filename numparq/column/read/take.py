@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray, DictionaryArray
 from numparq.column.scratch import allocate
-from numparq.kernels import selection_kernels
+from numparq.kernels.kernel_groups import selection_kernels
 from numparq.kernels.tables import SLACK
 
 

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from numparq.column.scratch import Scratch
-from numparq.kernels import alp_kernels, delta_kernels
 from numparq.kernels.decode.transcode import STATE_FIELDS, STATE_NEEDED, STATE_PREVIOUS, STATE_PREVIOUS_SIZE
 from numparq.kernels.enums import DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY
+from numparq.kernels.kernel_groups import alp_kernels, delta_kernels
 from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.tables import (
     ALP_TRANSCODER,

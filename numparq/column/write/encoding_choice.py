@@ -11,9 +11,9 @@ import numpy as np
 
 from numparq.column.dense_values import DenseLeaf, DenseValues, concatenate_values, gather_values
 from numparq.column.encodings import index_bit_width
-from numparq.kernels import delta_writing_kernels, statistics_kernels, writing_kernels
 from numparq.kernels.encodings.dictionary import ENTRY_FIELDS
 from numparq.kernels.enums import BOOLEAN, DELTA_BINARY_PACKED, INT32, INT64, PLAIN, RLE, RLE_DICTIONARY
+from numparq.kernels.kernel_groups import delta_writing_kernels, statistics_kernels, writing_kernels
 from numparq.kernels.page_writing import table_bits
 
 from .options import ColumnOptions

@@ -10,8 +10,8 @@ import numpy as np
 
 from numparq.column.dense_values import DenseLeaf, DenseValues
 from numparq.column.encodings import index_bit_width
-from numparq.kernels import writing_kernels
 from numparq.kernels.enums import BOOLEAN, RLE_DICTIONARY
+from numparq.kernels.kernel_groups import writing_kernels
 
 from .encoding_choice import ChosenEncodings
 from .options import ColumnOptions

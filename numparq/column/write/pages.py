@@ -15,7 +15,6 @@ from numparq.column.scratch import Scratch
 from numparq.compression.codecs import compressor
 from numparq.errors import SchemaError
 from numparq.format.schema import Leaf
-from numparq.kernels import writing_kernels
 from numparq.kernels.encodings.hybrid_rle import max_hybrid_bytes
 from numparq.kernels.enums import (
     BOOLEAN,
@@ -28,6 +27,7 @@ from numparq.kernels.enums import (
     RLE,
     RLE_DICTIONARY,
 )
+from numparq.kernels.kernel_groups import writing_kernels
 from numparq.kernels.page_writing import (
     BINARY_VALUES,
     BIT_VALUES,

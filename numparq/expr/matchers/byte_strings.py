@@ -10,7 +10,7 @@ import numpy as np
 from numparq.expr.key_arrays import NumberRanges, StringPoints
 from numparq.expr.key_ranges import TOP, KeyRanges
 from numparq.expr.like import ANY_CHARACTER, LikePattern
-from numparq.kernels import predicate_kernels
+from numparq.kernels.kernel_groups import predicate_kernels
 from numparq.kernels.predicates.binary import (
     HEAD,
     HEAD_MASK,

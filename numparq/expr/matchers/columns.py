@@ -13,7 +13,7 @@ import numpy as np
 from numparq.expr.bound import ComparisonPredicate
 from numparq.expr.sort_keys import KeyDomain
 from numparq.format.schema import Leaf
-from numparq.kernels import predicate_kernels
+from numparq.kernels.kernel_groups import predicate_kernels
 
 from .vectors import ColumnVector, RowMask
 

@@ -13,7 +13,7 @@ from numparq.expr.key_arrays import NumberRanges
 from numparq.expr.key_ranges import KeyRanges, union
 from numparq.expr.sort_keys import KeyDomain, has_canonical_bytes
 from numparq.format.bloom_filter import hash_values
-from numparq.kernels import predicate_kernels
+from numparq.kernels.kernel_groups import predicate_kernels
 
 from .byte_strings import (
     BytesMatcher,

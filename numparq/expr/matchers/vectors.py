@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numparq.column.buffers import join_runs
-from numparq.kernels import predicate_kernels
+from numparq.kernels.kernel_groups import predicate_kernels
 
 # How an answer is combined with what the mask holds: `opens` and `keeps` of the kernels.
 STORE, AND, OR = (1, 0), (0, 0), (1, 1)

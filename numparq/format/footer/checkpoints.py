@@ -12,7 +12,7 @@ from numparq.format.thrift.decode import decoder_stack
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.io.local_source import FileSource
 from numparq.io.source import Source
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 
 from .file_metadata import Footer
 from .tail import MAGIC, leading_magic

@@ -11,7 +11,7 @@ import numpy as np
 from numparq.errors import InvalidFileError
 from numparq.format.thrift.decode import Record, decoder_stack, read_record
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import check_status
 from numparq.util.fork_safe_lock import fork_safe_lock
 

@@ -14,7 +14,7 @@ from numparq.format.thrift.decode import Record, decoder_stack, read_record, roo
 from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_field_header, encode_struct
 from numparq.format.thrift.idl import load_idl
 from numparq.format.thrift.layout import thrift_layout
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import check_status
 from numparq.kernels.thrift import wire
 

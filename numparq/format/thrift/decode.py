@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from numparq.errors import InvalidFileError, LimitError
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import NEED_ROOM, check_status
 from numparq.kernels.thrift.wire import S_FIELD_POSITION, S_ROOM, S_TOP, STACK_WORDS
 

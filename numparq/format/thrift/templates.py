@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from numparq.kernels import writing_kernels
+from numparq.kernels.kernel_groups import writing_kernels
 from numparq.kernels.status import BAD_VALUE, NEED_ROOM, check_status
 from numparq.kernels.thrift import encode as operations
 from numparq.kernels.thrift.encode import ABSENT

@@ -20,7 +20,7 @@ from numparq.from_pandas.object_layout import (
     knows_containers,
     object_layout,
 )
-from numparq.kernels import text_kernels
+from numparq.kernels.kernel_groups import text_kernels
 from numparq.kernels.objects.types import LIST, TUPLE
 from numparq.kernels.status import BAD_VALUE, check_status
 from numparq.types.arrow_fields import ELEMENT, LIST_KINDS

@@ -9,7 +9,7 @@ import numpy as np
 import xxhash
 
 from numparq.errors import UnsupportedError
-from numparq.kernels import statistics_kernels
+from numparq.kernels.kernel_groups import statistics_kernels
 from numparq.util.optional import import_pyarrow
 
 # Words and the null mask (None: no nulls); a word at a null is arbitrary.

@@ -11,7 +11,7 @@ import numpy as np
 
 from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32
 from numparq.format.schema import Leaf
-from numparq.kernels import statistics_kernels
+from numparq.kernels.kernel_groups import statistics_kernels
 
 from .value_kind import ValueKind
 

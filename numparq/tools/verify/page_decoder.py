@@ -19,7 +19,6 @@ from numparq.errors import LimitError, ParquetError
 from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, INT96
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import PageQuirks
-from numparq.kernels import kernels
 from numparq.kernels.decode.page_sections import STATE_FIELDS
 from numparq.kernels.enums import (
     DATA_PAGE_V2,
@@ -29,6 +28,7 @@ from numparq.kernels.enums import (
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
 )
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import BAD_UTF8
 from numparq.kernels.tables import (
     ALWAYS_COMPRESSED,

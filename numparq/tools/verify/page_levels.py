@@ -9,9 +9,9 @@ from numparq.column.scratch import allocate
 from numparq.format.physical_type import BYTE_ARRAY
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import PageQuirks
-from numparq.kernels import nested_decode_kernels
 from numparq.kernels.decode.levels import STATE_FIELDS, STATE_LEVELS, STATE_QUIRKS, STATE_ROWS, STATE_VALUES
 from numparq.kernels.enums import BIT_PACKED, DATA_PAGE, DATA_PAGE_V2, RLE
+from numparq.kernels.kernel_groups import nested_decode_kernels
 from numparq.kernels.tables import (
     ARRAY_FILLERS,
     P_BODY,

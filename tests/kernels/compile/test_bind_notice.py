@@ -14,7 +14,7 @@ from support.kernels.object_cache import PackageCopy
 
 THREADS = """
 import threading
-from numparq.kernels import kernels, object_kernels
+from numparq.kernels.kernel_groups import kernels, object_kernels
 loads = [threading.Thread(target=group.load) for group in (kernels, object_kernels) for _ in range(4)]
 for load in loads: load.start()
 for load in loads: load.join()

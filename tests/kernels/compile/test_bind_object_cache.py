@@ -153,7 +153,7 @@ import os, signal, threading, time
 import numpy as np
 from numparq.kernels.compile import load
 from numparq.kernels.compile.bind import wrap_entry, _excluded_modules, _load_or_build
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 kernels.same(1)
 ((signatures, code),) = _load_or_build("reading", load.object_key(_excluded_modules("reading")))
 stop = False
@@ -184,7 +184,7 @@ print(set(ends))
 
 FORK_AT_FIRST_USE = """
 import os, signal, threading, time
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 thread = threading.Thread(target=lambda: kernels.same(1))
 thread.start()
 time.sleep(0.02)
@@ -211,7 +211,7 @@ def test_fork_while_another_thread_compiles(project):
 
 THREADS = """
 import threading
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 results = []
 barrier = threading.Barrier(8)
 
@@ -249,7 +249,7 @@ def test_failed_build_workers_fall_back_to_local_compilation(project):
 
 @pytest.mark.slow
 def test_warmup_fills_the_cache(project):
-    assert project.run("from numparq.kernels import warmup; print(warmup())")[0] == "object"
+    assert project.run("from numparq.kernels.kernel_groups import warmup; print(warmup())")[0] == "object"
     assert project.run()[0] == "8 30 -7 object False False"
 
 

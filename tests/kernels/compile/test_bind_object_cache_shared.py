@@ -33,13 +33,13 @@ fcntl.flock = _refuse
 """
 PRELOAD = """
 import sys
-from numparq.kernels import KERNEL_GROUPS, preload
+from numparq.kernels.kernel_groups import KERNEL_GROUPS, preload
 preload()
 print([kernels.group for kernels in KERNEL_GROUPS if kernels.mode], "numba" in sys.modules)
 """
 FORKED = """
 import os, sys
-from numparq.kernels import kernels, preload
+from numparq.kernels.kernel_groups import kernels, preload
 preload()
 ends = []
 for number in range(3):
@@ -131,7 +131,10 @@ def test_objects_built_by_root_are_loaded_by_others(warm):
 def test_preload_loads_cached_groups_and_the_reading_group(project):
     assert project.run(PRELOAD) == ("['reading'] True", "")
     assert project.run(PRELOAD) == ("['reading'] False", "")
-    assert project.run("from numparq.kernels import nested_decode_kernels; nested_decode_kernels.load()")[0] == ""
+    assert (
+        project.run("from numparq.kernels.kernel_groups import nested_decode_kernels; nested_decode_kernels.load()")[0]
+        == ""
+    )
     assert project.run(PRELOAD) == ("['reading', 'nested'] False", "")
 
 
@@ -148,7 +151,7 @@ def test_forked_processes_inherit_preloaded_kernels(warm):
 
 UPGRADED = """
 import os, time
-import numparq.kernels, numparq.kernels.factor
+import numparq.kernels.kernel_groups, numparq.kernels.factor
 time.sleep(0.05)
 path = os.environ["FACTOR"]
 text = open(path).read()

@@ -12,7 +12,8 @@ TESTS = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import numpy as np
 from dataclasses import replace
-from numparq.kernels import tables as t, kernels
+from numparq.kernels import tables as t
+from numparq.kernels.kernel_groups import kernels
 from support.kernels.binary_values import compare_strings
 from support.kernels.chunk_tables import DecodeRequest
 from support.kernels.engines import COMPILED

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from numparq.kernels import text_kernels
 from numparq.kernels.compile import fallback
 from numparq.kernels.groups import import_group
+from numparq.kernels.kernel_groups import text_kernels
 
 
 @pytest.fixture(params=["object", "python"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numparq.from_pandas import object_layout
 from numparq.from_pandas.nested import objects
 from numparq.from_pandas.nested.objects import copy_dict_items, measure_lists
-from numparq.kernels import text_kernels
+from numparq.kernels.kernel_groups import text_kernels
 from numparq.kernels.status import BAD_LENGTH
 
 NULLS = [None, float("nan"), pd.NA, pd.NaT]

@@ -15,11 +15,11 @@ from numparq.errors import SchemaError
 from numparq.from_pandas import object_layout, strings
 from numparq.from_pandas.object_layout import distinct_classes
 from numparq.from_pandas.strings import encode_bytes, encode_strings
-from numparq.kernels import text_kernels
 from numparq.kernels.compile import fallback
 from numparq.kernels.compile.bind import wrap_entry
 from numparq.kernels.compile.build import build_object
 from numparq.kernels.compile.load import load_object
+from numparq.kernels.kernel_groups import text_kernels
 from numparq.kernels.objects import strings as module
 from numparq.kernels.registry import KERNELS
 from numparq.kernels.status import BAD_LENGTH, BAD_UTF8, BAD_VALUE

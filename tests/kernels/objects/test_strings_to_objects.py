@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.errors import CorruptPageError
-from numparq.kernels import kernels
 from numparq.kernels.compile import fallback
 from numparq.kernels.compile.bind import wrap_entry
 from numparq.kernels.compile.build import build_object
 from numparq.kernels.compile.load import load_object
+from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.registry import KERNELS
 from numparq.to_pandas import objects
 from numparq.to_pandas import objects as kernel_objects

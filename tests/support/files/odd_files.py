@@ -705,7 +705,7 @@ ODDITIES: dict[str, Oddity] = {
     "no values are stored": _all_null,
     "footer says sorted": _footer(_sorted_columns),
     "unknown fields": _future,
-    "statistics are short": _statistics(min_value=b"\1", max_value=b"\2", null_count=0),
+    "statistics are short": _statistics(min_value=b"\1", max_value=b"\2"),
     "statistics are crossed": _statistics(min_value=b"\xff" * 8, max_value=bytes(8)),
     "null_count is negative": _statistics(null_count=-5),
     "null_count is huge": _statistics(null_count=1 << 40),

@@ -62,7 +62,7 @@ def _warm(are_read: bool) -> None:
     if not are_read:
         return
     import numparq
-    from numparq.kernels import warmup
+    from numparq.kernels.kernel_groups import warmup
 
     from . import corpus
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from numparq import kernels
 from numparq.kernels import groups as package
 from numparq.kernels import memory
+from numparq.kernels.kernel_groups import KERNEL_GROUPS
 from numparq.kernels.registry import HELPERS, INTRINSICS, KERNELS, Kernel
 
 _SIZES = {
@@ -137,7 +137,7 @@ class _Compiled:
     """The compiled kernels of all groups."""
 
     def __getattr__(self, name: str) -> Callable[..., int]:
-        for group in kernels.KERNEL_GROUPS:
+        for group in KERNEL_GROUPS:
             if name in package.import_group(group.group):
                 return getattr(group, name)
         raise AttributeError(f"there is no kernel {name!r}")

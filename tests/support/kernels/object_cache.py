@@ -42,7 +42,7 @@ GROUPS = f"\nGROUPS = { {group: {} for group in groups.GROUPS} | {'reading': {'t
 RUN = """
 import sys
 import numpy as np
-from numparq.kernels import kernels
+from numparq.kernels.kernel_groups import kernels
 out = np.zeros(1, np.int64)
 status = kernels.scale(np.frombuffer(b"....\\x03\\0\\0\\0", np.uint8), 4, out)
 print(status, out[0], kernels.same(-7), kernels.mode, "numba" in sys.modules, "thriftpy2" in sys.modules)
@@ -56,7 +56,7 @@ class PackageCopy:
         self.root, self.place = root, root / "cache"
         copy = root / "numparq" / "kernels"
         shutil.copytree(PACKAGE / "kernels" / "compile", copy / "compile", ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("__init__.py", "groups.py", "memory.py", "registry.py", "status.py"):
+        for name in ("__init__.py", "groups.py", "kernel_groups.py", "memory.py", "registry.py", "status.py"):
             shutil.copy(PACKAGE / "kernels" / name, copy / name)
         (root / "numparq" / "util").mkdir()
         for name in ("errors.py", "util/__init__.py", "util/disk_cache.py", "util/regular_file.py"):

@@ -34,7 +34,7 @@ def seen_in_a_worker(batches):
     import numpy
     import pyarrow as pa
 
-    from numparq.kernels import kernels
+    from numparq.kernels.kernel_groups import kernels
     from numparq.util.arguments import thread_count
 
     found = {
