@@ -23,6 +23,7 @@ from numparq.typing import (
     Variants,
 )
 from numparq.util.arguments import explain_unknown_arguments
+from numparq.util.optional import import_pyarrow
 
 from .argument_advice import BATCHES_ADVICE, READ_ADVICE
 
@@ -268,9 +269,11 @@ class ReadableTable:
         >>> numparq.ParquetFile(data).to_arrow(filters=numparq.col("a") > 1).num_rows
         2
         """
-        # Without Arrow's C stream, whose errors are pyarrow's, and which takes 64 levels.
-        with self.iter_batches(columns, filters, dtype_backend="pyarrow") as batches:
-            return batches.reader().read_all()
+        from numparq.scan.stream.batches import read_table
+
+        import_pyarrow("to_arrow needs")
+        options = ScanOptions(filters=filters, dtype_backend="pyarrow", threads=self._threads)
+        return self._attempt(lambda: read_table(self._scan(columns, options, None, is_stream=True), options))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return all rows as an Arrow stream (a PyCapsule), read on demand.

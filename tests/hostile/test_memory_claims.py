@@ -37,7 +37,7 @@ BODY = encode_plain(INT64, [1, 2, 3, 4])
 GROWTH = 64 << 20  # bytes that reading may take beyond the process
 UNIT = 32 << 20  # batches may hold a second unit of so many bytes, which is read ahead
 LONG = 60 << 20  # bytes of a value of the key-value metadata
-WAYS = ["read", "Arrow", "batches", "skip", "skip, Arrow", "salvage", "verify", "meta", "count"]
+WAYS = ["read", "Arrow", "Arrow table", "batches", "skip", "skip, Arrow", "salvage", "verify", "meta", "count"]
 
 
 def _with_wrong_crc(page: FilePage) -> FilePage:
@@ -152,6 +152,7 @@ path, way = sys.argv[1:]
 ways = {
     "read": lambda path: numparq.read_parquet(path),
     "Arrow": lambda path: pyarrow.table(numparq.ParquetFile(path)),
+    "Arrow table": lambda path: numparq.ParquetFile(path).to_arrow(),
     "batches": lambda path: list(numparq.ParquetFile(path).iter_batches()),
     "skip": lambda path: numparq.read_parquet(path, on_error="skip"),
     "skip, Arrow": lambda path: numparq.read_parquet(path, on_error="skip", dtype_backend="pyarrow"),

@@ -182,6 +182,118 @@ def test_streams_are_zero_copy(monkeypatch):
     assert address == layouts[1].values[0].ctypes.data
 
 
+@pytest.fixture
+def count_units(monkeypatch):
+    """Count the units that are read, of which default ones are small, and the readers that plan them."""
+    from numparq.scan.scan import Scan
+    from numparq.scan.stream import units
+    from numparq.scan.stream.unit_reader import UnitReader
+
+    counts = {"units": 0, "readers": 0}
+
+    def count(kind, name, key):
+        original = getattr(kind, name)
+
+        def counted(*arguments):
+            counts[key] += 1
+            return original(*arguments)
+
+        monkeypatch.setattr(kind, name, counted)
+
+    count(Scan, "read_unit", "units")
+    count(UnitReader, "__init__", "readers")
+    monkeypatch.setattr(units.BatchSize, "DEFAULT_LIMIT", 300_000)
+    return counts
+
+
+def make_files(folder, tables, **options):
+    for number, table in enumerate(tables):
+        pq.write_table(table, folder / f"{number}.parquet", row_group_size=5000, **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "filters"),
+    [
+        (None, None),
+        (["s", "a"], None),
+        (["d"], col("a") > 7000),
+        (None, col("f") > 0.5),
+        (None, col("a") < -5),
+        ([], None),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_table_is_read_at_once(tmp_path, count_units, count, columns, filters):
+    """Nothing is divided of rows that are returned together."""
+    rng, rows = np.random.default_rng(3), 20_000
+    table = pa.table(
+        {
+            "a": pa.array(np.arange(rows), mask=rng.random(rows) < 0.1),
+            "f": rng.random(rows),
+            "s": pa.array(rng.integers(0, 10**6, rows).astype(str), mask=rng.random(rows) < 0.1),
+            "d": pa.array([f"k{number // 1000}" for number in range(rows)]).dictionary_encode(),
+            "t": pa.array(np.arange(rows), pa.timestamp("ms", "UTC")),
+            "n": pa.array(rng.integers(0, 10**6, rows)).cast(pa.decimal128(21, 2)),
+        }
+    )
+    make_files(tmp_path, [table.slice(number * 10) for number in range(count)])
+    source = numparq.ParquetFile(tmp_path / "0.parquet") if count == 1 else numparq.Dataset(tmp_path)
+    with source:
+        found = source.to_arrow(columns, filters)
+        assert count_units == {"units": 1, "readers": 0}
+        expected = pa.table(source.iter_batches(columns, filters, dtype_backend="pyarrow"))
+        assert count_units["units"] > 2 or filters is not None or columns == []
+        frame = source.read(columns, filters, dtype_backend="pyarrow")
+    found.validate(full=True)
+    assert found.schema.equals(expected.schema, check_metadata=True)
+    assert found.num_rows == len(frame)
+    for name in found.column_names:
+        assert found[name].to_pylist() == expected[name].to_pylist()
+        assert found[name].to_pylist() == pa.array(frame[name].array, from_pandas=True).to_pylist()
+
+
+def test_a_table_of_different_files(tmp_path, count_units):
+    """Columns that are cast, missing or partitions have the types and values of a stream."""
+    rng = np.random.default_rng(3)
+    for number, kind in enumerate((pa.int32(), pa.float64(), pa.int8())):
+        (tmp_path / f"k={number}").mkdir()
+        values = {"a": pa.array(rng.integers(0, 99, 9000)).cast(kind), f"only_{number}": rng.random(9000)}
+        make_files(tmp_path / f"k={number}", [pa.table(values)])
+    with numparq.Dataset(tmp_path) as dataset:
+        found = dataset.to_arrow()
+        assert count_units == {"units": 1, "readers": 0}
+        expected = pa.table(dataset)
+        assert count_units["units"] > 2
+    assert found.schema.equals(expected.schema, check_metadata=True)
+    assert found.equals(expected)
+    assert found["a"].type == pa.float64()
+
+
+def test_nested_columns_of_a_table_have_short_offsets(monkeypatch, count_units):
+    """A list of more elements than 32-bit offsets count would have another type than the schema."""
+    monkeypatch.setattr("numparq.to_pandas.nested.arrow._MAX_ELEMENTS", 30_000)
+    lists = pa.ListArray.from_arrays(np.arange(0, 100_001, 5, dtype=np.int32), np.arange(100_000))
+    table = pa.table({"l": lists, "a": np.arange(20_000)})
+    for filters in (None, col("a") >= 100):
+        found = numparq.ParquetFile(write_table(table, row_group_size=2000)).to_arrow(filters=filters)
+        assert found.schema.field("l").type == pa.list_(pa.field("element", pa.int64()))
+        assert found["l"].to_pylist() == table["l"].to_pylist()[100 if filters is not None else 0 :]
+    assert count_units["readers"] == 2
+
+
+def test_a_stream_is_planned_once(count_units):
+    """Later streams, and frames after a stream, have readers of their own."""
+    file = numparq.ParquetFile(write_table(pa.table({"a": np.arange(50_000)}), row_group_size=5000))
+    assert pa.table(file)["a"].to_pylist() == list(range(50_000))
+    assert count_units["readers"] == 1
+    batches = file.iter_batches(dtype_backend="pyarrow")
+    first, second = batches.reader(), batches.reader()
+    pairs = list(zip(first, second, strict=True))
+    assert all(one.equals(other) for one, other in pairs)
+    assert sum(map(len, batches)) == sum(len(one) for one, _ in pairs) == 50_000
+    assert count_units["readers"] == 4
+
+
 def test_requested_schemas():
     file = numparq.ParquetFile(write_table(pa.table({"a": [1], "s": ["x"], "b": [b"y"]})))
     requested = pa.schema([("a", pa.int32()), ("s", pa.large_string()), ("b", pa.large_binary())])

@@ -351,11 +351,12 @@ def test_without_pyarrow():
         frame = pd.DataFrame({"a": range(1000), "s": ["x", None] * 500, "c": pd.Categorical(["p", "q"] * 500)})
         file = numparq.ParquetFile(numparq.to_parquet(frame, row_group_size=300))
         pd.testing.assert_frame_equal(pd.concat(file.iter_batches(batch_rows=250)), file.read())
-        try:
-            file.__arrow_c_stream__()
-        except ImportError as error:
-            assert "numparq[arrow]" in str(error)
-        else:
-            raise AssertionError("a stream without pyarrow")
+        for read in (file.__arrow_c_stream__, file.to_arrow):
+            try:
+                read()
+            except ImportError as error:
+                assert "numparq[arrow]" in str(error)
+            else:
+                raise AssertionError("Arrow without pyarrow")
     """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -23,6 +23,8 @@ from numparq.util.pluralize import pluralize
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.scan.scan import DecodedRows, Scan
+
 _VIRTUAL = {"file": "string", "row_group": "int64", "row_number": "int64", "position": "int64"}
 
 # pyarrow holds a schema's metadata three times while it imports them.
@@ -95,23 +97,24 @@ class ArrowTableBuilder:
         fields += [pa.field(name, _virtual_type(name), False) for name in columns.virtual]
         self.schema = pa.schema(fields, _schema_metadata(file))
 
-    def to_table(
-        self,
-        output_types: Sequence[OutputType],
-        buffers: Sequence[DecodedColumn],
-        num_rows: int,
-        virtual: Mapping[str, Any],
-        made: Mapping[int, Any] = _NOTHING,
-    ) -> Any:
-        """Build a table of `schema` from decoded columns; a virtual column is an array or a constant str.
+    @classmethod
+    def of_scan(cls, scan: Scan) -> ArrowTableBuilder:
+        """Return the builder of the tables of a scan."""
+        projection, files = scan.projection, scan.selected
+        others = projection.partition_arrays([], [])
+        with error_context(file=files[0].file.source.name if len(files) == 1 else None):
+            return cls(projection.schema_file, projection, scan.output_types, others)
+
+    def to_table(self, rows: DecodedRows) -> Any:
+        """Build a table of `schema` from decoded rows; a virtual column is an array or a constant str.
 
         Raises InvalidFileError for a null map key, UnsupportedError for values that do not fit the schema's type.
         """
-        pa = import_pyarrow()
-        arrays = to_arrow_arrays(self._columns, output_types, buffers, num_rows, made)
+        pa, num_rows = import_pyarrow(), rows.num_rows
+        arrays = to_arrow_arrays(self._columns, rows.layout.targets, rows.buffers, num_rows, rows.arrays)
         arrays += [
             pa.repeat(value, num_rows) if isinstance(value, str) else _to_chunked_array(value).cast(_virtual_type(name))
-            for name, value in virtual.items()
+            for name, value in rows.virtual
         ]
         return _to_table(arrays, self.schema, num_rows)
 

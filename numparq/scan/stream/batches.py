@@ -1,4 +1,4 @@
-"""Batches of a scan, read ahead: an iterator of DataFrames, or an Arrow stream."""
+"""Rows of a scan in batches, read ahead, as DataFrames or an Arrow stream; or all of them as an Arrow table."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from numparq.errors import InvalidFileError, ParquetError, short_traceback
 from numparq.util.background_threads import BackgroundThreads
 
+from .unit_reader import UnitReader
+from .units import BatchSize
+
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.scan.options import ScanOptions
     from numparq.scan.recovery.losses import Lost
+    from numparq.scan.scan import Scan
 
     from .range_labels import RangeLabels
-    from .unit_reader import UnitReader
 
 _Item = TypeVar("_Item")
 _END: Any = object()
@@ -120,7 +124,7 @@ class Batches:
     @short_traceback
     def __next__(self) -> pd.DataFrame:
         if self._frames is None:
-            units = self._unread()
+            units = self._unread().take()
             self._units = None
             self._source = ReadAhead(units.frames()) if units.reads_ahead else units.frames()
             self._frames = _number_rows(
@@ -185,6 +189,19 @@ class Batches:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def read_table(scan: Scan, options: ScanOptions) -> Any:
+    """Read all rows of a scan of ``dtype_backend="pyarrow"`` into one pyarrow.Table.
+
+    Nested columns are read unit by unit: Arrow's lists have 32-bit offsets, and are built beside the decoded values.
+    """
+    from .arrow_tables import ArrowTableBuilder
+
+    if scan.projection.nested:
+        with Batches(UnitReader(lambda _: scan, options, BatchSize())) as batches:
+            return batches.reader().read_all()
+    return scan.read_unit(scan.selected, None, ArrowTableBuilder.of_scan(scan).to_table)[2]
 
 
 def _drop_frames(batches: Iterator[Any]) -> Iterator[Any]:

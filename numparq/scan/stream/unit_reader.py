@@ -76,6 +76,7 @@ class UnitReader:
         self._build_scan = build_scan
         self._options = options
         self._sizes = sizes
+        self._is_taken = False
         self._scan = build_scan(replace(options, memory_limit=None))
         self._files = self._scan.selected
         is_filtered = options.filters is not None or bool(options.runtime_filters)
@@ -183,6 +184,13 @@ class UnitReader:
                 if len(rows) < counts[rows.row_group]:
                     pages.unsplittable_columns(rows.row_group)
 
+    def take(self) -> UnitReader:
+        """Return an unread reader of the same rows: this one at the first call."""
+        if self._is_taken:
+            return UnitReader(self._build_scan, self._options, self._sizes)
+        self._is_taken = True
+        return self
+
     def frames(self) -> Iterator[pd.DataFrame]:
         """Yield the rows of each unit as a frame, with a RangeIndex from 0 if it has no other; at least one frame."""
         yield from self._units(self._scan.to_frame)
@@ -190,7 +198,9 @@ class UnitReader:
     # --- Arrow -------------------------------------------------------------------------------------------------------
 
     def to_arrow(self) -> UnitReader:
-        """Return a reader of the same rows as Arrow tables."""
+        """Return an unread reader of the same rows as Arrow tables."""
+        if self._options.dtype_backend == "pyarrow":
+            return self.take()
         return UnitReader(self._build_scan, replace(self._options, dtype_backend="pyarrow"), self._sizes)
 
     @cached_property
@@ -206,10 +216,7 @@ class UnitReader:
     def _arrow(self) -> ArrowTableBuilder:
         from .arrow_tables import ArrowTableBuilder
 
-        projection = self._scan.projection
-        others = projection.partition_arrays([], [])
-        with error_context(file=self._files[0].file.source.name if len(self._files) == 1 else None):
-            return ArrowTableBuilder(projection.schema_file, projection, self._scan.output_types, others)
+        return ArrowTableBuilder.of_scan(self._scan)
 
     @property
     def schema(self) -> Any:
@@ -222,12 +229,7 @@ class UnitReader:
             exploded = self._exploded
             yield from self._units(lambda rows: exploded.to_table(self._scan.to_frame(rows)))
             return
-        builder = self._arrow
-        yield from self._units(
-            lambda rows: builder.to_table(
-                rows.layout.targets, rows.buffers, rows.num_rows, dict(rows.virtual), rows.arrays
-            )
-        )
+        yield from self._units(self._arrow.to_table)
 
 
 def _with_file(units: Iterator[list[RowSlice]], file: OpenFile) -> Iterator[list[RowSlice]]:
