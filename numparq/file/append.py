@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from numparq.errors import SchemaError, UnsupportedError, error_context
@@ -191,6 +191,19 @@ def _extend_column(before: dict[str, Any], after: dict[str, Any] | None) -> dict
     codes = [entry.get("numpy_type") for entry in (before, after)]
     widest = max(codes, key=_CODE_TYPES.index) if all(code in _CODE_TYPES for code in codes) else codes[0]
     return {**before, "numpy_type": widest, "metadata": {**mine, "num_categories": max(counts)}}  # type: ignore[type-var]
+
+
+def adopt_columns(metadata: Metadata, known: Metadata, names: Collection[str]) -> dict[str, str | bytes]:
+    """Return key-value metadata whose pandas entries of some columns are those of another file, where it has any."""
+    ours, theirs = _parse_pandas(metadata), _parse_pandas(known)
+    if ours is None or theirs is None:
+        return dict(metadata)
+    entries = {entry.get("field_name"): entry for entry in _get_list(theirs, "columns") if isinstance(entry, dict)}
+    columns = [
+        entries.get(name, entry) if isinstance(entry, dict) and (name := entry.get("field_name")) in names else entry
+        for entry in _get_list(ours, "columns")
+    ]
+    return {**metadata, _PANDAS_KEY: json.dumps({**ours, "columns": columns})}
 
 
 def _describe_order(categorical: dict[str, Any]) -> str:

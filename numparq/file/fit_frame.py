@@ -13,11 +13,12 @@ from numparq.column.leaf_values import LeafValues, SourceColumn
 from numparq.errors import SchemaError, error_context
 from numparq.format.arrow_type import ArrowType
 from numparq.format.key_values.arrow import ArrowField
+from numparq.format.physical_type import INT96
 from numparq.format.schema import OPTIONAL, REPEATED
 from numparq.format.schema_node import SchemaNode
 from numparq.from_pandas.cast.table import EXACT_CASTS, cast_values, stored_kind
 from numparq.from_pandas.column_values import ColumnValues
-from numparq.from_pandas.frame import ColumnArray, ShreddedFrame, plain_array
+from numparq.from_pandas.frame import ShreddedFrame, plain_array, shred_column
 from numparq.from_pandas.nested.column import nested_column
 from numparq.from_pandas.nested.variant import variant_column
 from numparq.from_pandas.user_schema import UserColumn
@@ -29,6 +30,7 @@ from .append_schema import check_names, conform
 
 _ADVICE = "convert the column, or begin the file with schema= and a type that holds all values"
 _PANDAS_EXTENSIONS = ("pandas.period", "pandas.interval")
+_ROWS_AT_ONCE = 1 << 20  # converted together to see whether they fit
 _OPAQUE = ("ENUM", "JSON", "BSON", "GEOMETRY", "GEOGRAPHY", "INTERVAL", "VARIANT", "FILE")  # not told by Arrow types
 
 
@@ -47,12 +49,57 @@ def fit_frame(frame: ShreddedFrame, known: Sequence[UserColumn]) -> tuple[Shredd
             fitted.append(before)
             continue
         with error_context(column=column.node.name):
-            target = _merge_types(before, UserColumn(column.node, field))
-            column, target = _fit_column(replace(column, field=field), frame.arrays[place], frame.first_row, target)
+            column, target = _fit_column(frame, place, before)
         columns.append(column)
         fitted.append(target)
     arrays, fields = [frame.arrays[place] for place in order], [column.field for column in fitted]
     return replace(frame, columns=columns, arrow_fields=fields, arrays=arrays), fitted
+
+
+def fit_where_exact(frame: ShreddedFrame, known: Sequence[UserColumn]) -> ShreddedFrame:
+    """Return a frame whose columns have the types of known ones of their names, where these hold all values.
+
+    Other columns stay as they are, and all may have nulls. Columns that get another type are converted, to find out.
+    """
+    targets = {column.node.name: _optional(column) for column in known}
+    columns, fields = list(frame.columns), list(frame.arrow_fields)
+    for position, column in enumerate(frame.columns):
+        before = targets.get(column.node.name)
+        if before is None or before.node.physical == INT96:  # which is deprecated, and merges with timestamps
+            continue
+        try:
+            fitted, target = _fit_column(frame, position, before)
+            if fitted.node == column.node and _meaning(fitted.field) == _meaning(fields[position]):
+                continue
+            _check_values(fitted, frame.num_rows)
+        except SchemaError:
+            continue
+        columns[position], fields[position] = fitted, target.field
+    if all(map(is_, columns, frame.columns)):
+        return frame
+    return replace(frame, columns=columns, arrow_fields=fields, arrow_schema=None)
+
+
+def _optional(column: UserColumn) -> UserColumn:
+    return UserColumn(replace(column.node, repetition=OPTIONAL), replace(column.field, nullable=True))
+
+
+def fits(frame: ShreddedFrame, known: Sequence[UserColumn]) -> bool:
+    """Whether `fit_frame` can fit a frame; values of columns that get another type are all converted."""
+    have = {column.slice_leaves for column in frame.columns}
+    try:
+        for column in fit_frame(frame, known)[0].columns:
+            if column.slice_leaves not in have:
+                _check_values(column, frame.num_rows)
+    except SchemaError:
+        return False
+    return True
+
+
+def _check_values(column: SourceColumn, num_rows: int) -> None:
+    """Raise SchemaError if a value of a column cannot be converted."""
+    for start in range(0, num_rows, _ROWS_AT_ONCE):
+        column.read_leaves(start, min(start + _ROWS_AT_ONCE, num_rows))
 
 
 def frame_schema(frame: ShreddedFrame) -> list[UserColumn]:
@@ -156,15 +203,21 @@ def _is_struct(part: SchemaNode | ArrowField) -> bool:
 # --- values of another type -----------------------------------------------------------------------------------------
 
 
-def _fit_column(
-    column: SourceColumn, array: ColumnArray, first_row: int, target: UserColumn
-) -> tuple[SourceColumn, UserColumn]:
-    """Return a column as one of the target's type, and the target under the names of both."""
+def _fit_column(frame: ShreddedFrame, position: int, before: UserColumn) -> tuple[SourceColumn, UserColumn]:
+    """Return a column of a frame, cast to the type of one before, and that type under the names of both."""
+    column, array = replace(frame.columns[position], field=frame.arrow_fields[position]), frame.arrays[position]
     name = column.node.name
+    target = _merge_types(before, UserColumn(column.node, column.field))
     difference = _difference(column, target)
     if difference is None:
         return column, UserColumn(conform(target.node, column.node, (name,)), target.field)
-    _check_castable(column.field, target, (name,), difference)
+    try:
+        _check_castable(column.field, target, (name,), difference)
+    except SchemaError:
+        if _has_values(column, frame.num_rows):
+            raise
+        array = np.full(len(array), None, object)
+        column = shred_column(name, array)
     if target.is_flat and not column.field.children:
         storage = (column.node.physical, column.node.type_length, column.node.logical)
         if storage != parquet_type(column.field.type):  # the user's schema asks for another
@@ -177,7 +230,19 @@ def _fit_column(
         if target.is_variant
         else nested_column(name, objects, target.node, target.field)
     )
-    return _advising(nested.from_row(first_row)), target
+    return _advising(nested.from_row(frame.first_row)), target
+
+
+def _has_values(column: SourceColumn, num_rows: int) -> bool:
+    """Whether a column has anything but nulls; pandas has one without values as float64, whatever its type before."""
+    if column.node.physical is None or column.node.repetition == REPEATED:
+        return True
+    for start in range(0, num_rows, _ROWS_AT_ONCE):
+        stop = min(start + _ROWS_AT_ONCE, num_rows)
+        (leaf,) = column.read_leaves(start, stop)
+        if leaf.validity is None or leaf.validity.any():
+            return True
+    return num_rows == 0
 
 
 def _difference(column: SourceColumn, target: UserColumn) -> SchemaError | None:

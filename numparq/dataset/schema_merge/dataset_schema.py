@@ -170,9 +170,9 @@ def _merge_groups(
 
     def merge() -> tuple[list[SchemaField], OpenFile]:
         fields = _merge_fields(kinds, labels)
-        conflicts = {key for key, field in zip(labels(fields), fields, strict=True) if field.conflict is not None}
+        conflicts = _conflict_keys(fields, labels)
         if conflicts:
-            empty_conflicting_columns(kinds, conflicts, labels)
+            empty_conflicting_columns(kinds, conflicts, labels, has_no_values)
             fields = _merge_fields(kinds, labels)
         return fields, _build_schema_file(fields, kinds, count, labels)
 
@@ -195,10 +195,29 @@ def _merge_fields(kinds: Sequence[SchemaGroup], labels: FieldKeyFunction) -> lis
     return _without_other_geometries(fields, kinds)
 
 
+def _conflict_keys(fields: Sequence[SchemaField], labels: FieldKeyFunction) -> set[Hashable]:
+    """Return the keys of top-level columns that conflict between files."""
+    return {key for key, field in zip(labels(fields), fields, strict=True) if field.conflict is not None}
+
+
+def _has_rows_without_values(file: OpenFile, position: int) -> bool:
+    return file.num_rows > 0 and has_no_values(file, position)
+
+
 def check_one_table(files: Sequence[OpenFile]) -> None:
-    """Raise SchemaError, which names both files, if files, which may have no rows yet, cannot form one table."""
+    """Raise SchemaError, which names both files, if files cannot form one table.
+
+    A file without rows stands for files that have some.
+    """
     labels = field_key_function("name")
-    fields = _merge_fields(group_by_schema(files, [schema_key(file) for file in files]), labels)
+    groups = group_by_schema(files, [schema_key(file) for file in files])
+    fields = _merge_fields(groups, labels)
+    conflicts = _conflict_keys(fields, labels)
+    if conflicts:
+        empty_conflicting_columns(
+            groups, conflicts, labels, lambda file, at: file.num_rows > 0 and has_no_values(file, at)
+        )
+        fields = _merge_fields(groups, labels)
     for conflict in find_conflicts(fields).values():
         raise conflict.to_error()
 

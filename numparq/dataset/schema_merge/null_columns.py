@@ -19,9 +19,15 @@ from .user_schema import leaf_fits
 
 
 def empty_conflicting_columns(
-    groups: Sequence[SchemaGroup], conflicts: Collection[Hashable], key_function: FieldKeyFunction
+    groups: Sequence[SchemaGroup],
+    conflicts: Collection[Hashable],
+    key_function: FieldKeyFunction,
+    is_empty: Callable[[OpenFile, int], bool],
 ) -> None:
-    """Replace the columns of groups without values by null columns, of those whose keys are `conflicts`."""
+    """Replace the columns of groups without values by null columns, of those whose keys are `conflicts`.
+
+    `is_empty` says whether a column of a file, by position, has no values.
+    """
     for conflict in conflicts:
         holders: list[tuple[SchemaGroup, int]] = []
         for group in groups:
@@ -30,7 +36,7 @@ def empty_conflicting_columns(
             field = group.fields[at] if at >= 0 else None
             if field is not None and not field.is_null:
                 holders.append((group, at))
-        empty = [(group, at) for group, at in holders if all(has_no_values(file, at) for file in group.files)]
+        empty = [(group, at) for group, at in holders if all(is_empty(file, at) for file in group.files)]
         for group, at in empty[1:] if len(empty) == len(holders) else empty:  # the first one's type is as good as any
             _empty_columns(group, [at])
 

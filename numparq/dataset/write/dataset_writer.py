@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Unpack
 
@@ -17,6 +17,7 @@ from numparq.dataset.listing.table_formats import check_no_table_below, check_pl
 from numparq.errors import error_context
 from numparq.file.argument_advice import WRITE_ADVICE
 from numparq.file.category_order import CategoryOrder
+from numparq.file.fit_frame import fits, frame_schema
 from numparq.file.writer import ParquetWriter, WriterContext
 from numparq.file.writer_options import DEFAULT_ROW_GROUP_ROWS, check_option_names
 from numparq.format.footer.file_metadata import Footer
@@ -24,7 +25,7 @@ from numparq.format.footer.tail import read_footer
 from numparq.format.open_file import OpenFile
 from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables
 from numparq.from_pandas.frame import ShreddedFrame
-from numparq.from_pandas.user_schema import UserColumn
+from numparq.from_pandas.user_schema import UserColumn, parse_schema
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
 from numparq.typing import ExistingDataBehavior, FileOptions, FrameOrArrow, PathLike, StorageOptions, TableFormat
 from numparq.util.arguments import check_flag, check_list, check_optional_positive_int, check_seconds
@@ -36,6 +37,7 @@ from .existing_data import (
     check_keeps_nothing,
     check_schemas_compatible,
     plan_changes,
+    read_stored_columns,
 )
 from .metadata_file import encode_metadata_files, parse_footer
 from .partition_files import FileLimits, PartitionedFileWriter, PartitionFiles
@@ -138,7 +140,8 @@ class DatasetWriter(TransactionalWriter):
         self._keep_footers = bool(write_metadata_file)
         self._written: set[PartitionValues] = set()
         self._known: list[UserColumn] | None = None
-        self._sample: bytes | None = None  # a file of the same columns, without rows
+        self._own: list[UserColumn] | None = None  # types of the first frame, if written as an existing file's
+        self._samples: list[bytes] = []  # files without rows, one for each set of columns
         self._all_columns: bytes | None = None  # the same with partition columns, while there are no rows
         self._order = CategoryOrder()
         self._workshop = WriterContext(threads, progress)
@@ -198,12 +201,32 @@ class DatasetWriter(TransactionalWriter):
             self._all_columns = _without_rows(shred_without_rows(data, self._columns.names, index, self._schema))
 
     def _fit(self, frame: PartitionedFrame) -> None:
-        """Fit the columns of a frame to those of earlier ones; raise SchemaError if they differ."""
+        """Fit the columns of a frame to those of earlier ones; raise SchemaError if they differ.
+
+        The first frame is fitted to an existing file where it can be. A later one that cannot begins new files.
+        """
         self._order.check_append(frame.whole.ordered_categories)
+        unfitted = frame.whole
+        if self._known is None:
+            self._fit_to_existing(frame)
+            self._own = frame_schema(unfitted) if frame.whole is not unfitted else None
+        elif self._own is not None and not fits(unfitted, self._known):
+            self._known, self._own = self._own, None
+            self._spread.close()
         known = frame.fit(self._known)
         if known != self._known and self._behavior != "error":
-            self._sample = _without_rows(frame.whole)
+            self._samples.append(_without_rows(frame.whole))
         self._known = known
+
+    def _fit_to_existing(self, frame: PartitionedFrame) -> None:
+        """Cast the columns of the first frame to the types of a file that stays, where these hold all values."""
+        if self._behavior == "error":
+            return
+        listing = self._job.list_files()
+        changes = self._plan(listing, frame.partitions)
+        file = read_stored_columns(listing, changes, self._job.open_source)
+        typed = parse_schema(self._schema).columns
+        frame.fit_where_exact([each for each in file.columns if each.node.name not in typed], file.key_value_metadata)
 
     # --- close and abort --------------------------------------------------------------------------------------------
 
@@ -225,12 +248,16 @@ class DatasetWriter(TransactionalWriter):
     def _changes(self, found: DirectoryListing) -> CommitChanges:
         if not self._written:
             return self._with_schema(found)
-        gone_of, columns = EXISTING_DATA_BEHAVIORS[self._behavior], self._columns
         check_no_table_below(found, self._job.base, self._table_format)
-        changes = plan_changes(gone_of, self._job.base, found, columns.names, self._written, columns.kinds)
-        if self._sample is not None:
-            check_schemas_compatible(found, changes, self._job.open_source, [OpenFile(self._sample)])
+        changes = self._plan(found, self._written)
+        if self._samples:
+            check_schemas_compatible(found, changes, self._job.open_source, list(map(OpenFile, self._samples)))
         return self._with_metadata(changes, found) if self._keep_footers else changes
+
+    def _plan(self, listing: DirectoryListing, written: Collection[PartitionValues]) -> CommitChanges:
+        """Plan which existing files go if some partitions get rows."""
+        rule, columns = EXISTING_DATA_BEHAVIORS[self._behavior], self._columns
+        return plan_changes(rule, self._job.base, listing, columns.names, written, columns.kinds)
 
     def _with_schema(self, found: DirectoryListing) -> CommitChanges:
         """Keep the columns of frames without rows in ``_common_metadata``, if the dataset has no files.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numparq.dataset.commit.record import CommitChanges
 from numparq.dataset.commit.stage import Stage
@@ -17,7 +17,9 @@ from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.dataset.partitions.text import CANONICAL_TEXT_RULES, canonical_text
 from numparq.dataset.schema_merge.dataset_schema import check_one_table
 from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
+from numparq.file.append_schema import file_columns
 from numparq.format.open_file import OpenFile
+from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.source import Source
 
 from .partition_frame import PartitionValues
@@ -204,19 +206,49 @@ def check_schemas_compatible(
     """
     if len(new) > 1:
         _check_one_table(new, same_name, "the written files do not form one table")
-    going = set(changes.gone)
-    staying = next((entry.path for entry in found.files if entry.path not in going), None)
-    if staying is None:
-        return
     try:
-        with closing(open_source(staying)) as source:
-            _check_one_table(
-                [OpenFile(source), *new], same_name, "the written files do not form one table with the existing ones"
-            )
+        with _open_staying_file(found, changes, open_source) as staying:
+            if staying is not None:
+                what = "the written files do not form one table with the existing ones"
+                _check_one_table([staying, *new], same_name, what)
     except SchemaError:
         raise
     except (ParquetError, FileNotFoundError):
         return  # a file that is damaged, or replaced since the listing, cannot be compared
+
+
+class StoredColumns(NamedTuple):
+    """Columns of an existing file, to whose types new rows are fitted, and its key-value metadata."""
+
+    columns: Sequence[UserColumn]
+    key_value_metadata: Mapping[str, bytes]
+
+
+def read_stored_columns(
+    listing: DirectoryListing, changes: CommitChanges, open_source: Callable[[str], Source]
+) -> StoredColumns:
+    """Return the columns of one of the files that stay; none if all go, or if it is damaged."""
+    try:
+        with _open_staying_file(listing, changes, open_source) as staying:
+            if staying is not None:
+                return StoredColumns(file_columns(staying.footer), dict(staying.footer.key_value_metadata))
+    except (ParquetError, FileNotFoundError):
+        pass
+    return StoredColumns((), {})
+
+
+@contextmanager
+def _open_staying_file(
+    listing: DirectoryListing, changes: CommitChanges, open_source: Callable[[str], Source]
+) -> Iterator[OpenFile | None]:
+    """Open one of the files that stay; None if all go."""
+    removed = set(changes.gone)
+    path = next((entry.path for entry in listing.files if entry.path not in removed), None)
+    if path is None:
+        yield None
+        return
+    with closing(open_source(path)) as source:
+        yield OpenFile(source)
 
 
 def _check_one_table(files: Sequence[OpenFile], same_name: Callable[[str], str], what: str) -> None:

@@ -13,7 +13,8 @@ import pandas as pd
 from numparq.dataset.partitions.partitioning import format_hive_path
 from numparq.dataset.partitions.text import check_partition_column, format_partition_values
 from numparq.errors import SchemaError, error_context
-from numparq.file.fit_frame import fit_frame, frame_schema
+from numparq.file.append import Metadata, adopt_columns
+from numparq.file.fit_frame import fit_frame, fit_where_exact, frame_schema
 from numparq.from_pandas.arrow_stream import arrow_key_values, arrow_to_frame, without_views
 from numparq.from_pandas.frame import ShreddedFrame, check_frame, shred_column, shred_frame
 from numparq.from_pandas.labels import unique_names
@@ -206,6 +207,19 @@ class PartitionedFrame:
         # A subset of the rows could infer other types than the whole frame.
         self._given = UserSchema({**given.columns, **self.whole.inferred_schema().columns}, given.is_complete)
         self._known = frame_schema(self.whole)
+
+    @property
+    def partitions(self) -> list[PartitionValues]:
+        """The partitions that get rows."""
+        return self._division.values
+
+    def fit_where_exact(self, columns: Sequence[UserColumn], metadata: Metadata) -> None:
+        """Cast columns to the types of an existing file where these hold all values, with its pandas metadata."""
+        before, self.whole = self.whole.columns, fit_where_exact(self.whole, columns)
+        changed = {new.node.name for old, new in zip(before, self.whole.columns, strict=True) if new is not old}
+        if changed:
+            pandas = adopt_columns(self.whole.key_value_metadata, metadata, changed)
+            self.whole = replace(self.whole, key_value_metadata=pandas)
 
     def fit(self, known: Sequence[UserColumn] | None) -> list[UserColumn]:
         """Fit the columns to known ones, if there are any; return them, with the frame's types where these are open."""
