@@ -21,7 +21,7 @@ from .bound import (
 )
 from .column import ColumnReference
 from .expression import And, ColumnName, ColumnPredicate, Constant, Expression, LiteralError, Not, Or, OtherColumn
-from .key_ranges import KeyRanges, complement, prefix_range, union
+from .key_ranges import KeyRanges, RangeTuple, prefix_range, union
 from .like import LikePattern, parse_like
 from .literal_arrays import in_list_ranges
 from .literals import literal_bytes, locate_literal
@@ -34,6 +34,7 @@ _DEEPEST = 100
 # Bounds of the keys that satisfy a comparison: positions in (first key, literal, behind the literal, end of keys).
 _COMPARED = {"==": (1, 2), "<": (0, 1), "<=": (0, 2), ">": (2, 3), ">=": (1, 3)}
 _MAX_CACHED = 1024
+_NO_KEYS = RangeTuple()
 
 
 class FilterColumn(NamedTuple):
@@ -233,14 +234,14 @@ def domain_predicate(
     Raises SchemaError if a literal cannot be compared with the column's values.
     """
     if domain.kind == "none":
-        return ValuePredicate(leaf, domain, (), text=text)
+        return ValuePredicate(leaf, domain, _NO_KEYS, text=text)
     if test.op == "is nan":
-        return ValuePredicate(leaf, domain, domain.all_keys if negated else (), not negated, text=text)
+        return ValuePredicate(leaf, domain, domain.all_keys if negated else _NO_KEYS, not negated, text=text)
     ranges, pattern = _satisfying(test, leaf, domain)
     if pattern is not None:
         return ValuePredicate(leaf, domain, ranges, False, pattern, negated, text)
     if negated:  # a NaN matches no comparison, hence every negated one
-        ranges = complement(ranges, domain.low, domain.high)
+        ranges = ranges.complement(domain.low, domain.high)
     ranges = ranges if leaf.rebase is None else stored_ranges(ranges, leaf, domain)
     return ValuePredicate(leaf, domain, ranges, negated and domain.is_float, text=text)
 
@@ -264,10 +265,12 @@ def _satisfying(test: ColumnPredicate, leaf: Leaf, domain: KeyDomain) -> tuple[K
             return parse_like(literal_bytes(value, domain), escaped, isinstance(value, str))
         at = locate_literal(value, domain)
         if at is None:
-            return (), None
+            return _NO_KEYS, None
         first, end = _COMPARED[test.op]
         edges = (domain.low, *at, domain.high)
-        return ((edges[first], edges[end]),) if edges[first] < edges[end] else (), None
+        if not edges[first] < edges[end]:
+            return _NO_KEYS, None
+        return RangeTuple(((edges[first], edges[end]),)), None
     except LiteralError as error:
         raise SchemaError(
             f"{value!r} cannot be compared with the column {leaf.name!r} of type {describe_type(leaf)}: {error}",

@@ -10,12 +10,14 @@ import numpy as np
 
 from numparq.kernels.kernel_groups import predicate_kernels
 
+from .key_ranges import KeyRanges
+
 _WORD = 8
 _KEYS_A_RANGE = 4
 
 
-class _KeySequence(Sequence[tuple[Any, Any]]):
-    """Ascending key ranges that equal a tuple of the same ranges."""
+class _KeyArrays(KeyRanges):
+    """Key ranges that equal a tuple of the same ranges."""
 
     __slots__ = ()
 
@@ -34,7 +36,7 @@ class _KeySequence(Sequence[tuple[Any, Any]]):
         return self._pair(at % len(self))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (tuple, _KeySequence)):
+        if not isinstance(other, (tuple, _KeyArrays)):
             return NotImplemented
         return len(self) == len(other) and tuple(self) == tuple(other)
 
@@ -42,7 +44,7 @@ class _KeySequence(Sequence[tuple[Any, Any]]):
         return hash((len(self), *self[:1]))
 
 
-class NumberRanges(_KeySequence):
+class NumberRanges(_KeyArrays):
     """Disjoint ranges of numeric keys, no two of which touch.
 
     Attributes
@@ -75,11 +77,11 @@ class NumberRanges(_KeySequence):
     def _pair(self, position: int) -> tuple[Any, Any]:
         return int(self.firsts[position]), int(self.lasts[position]) + 1
 
-    def complement(self, low: int, high: int) -> NumberRanges | None:
-        """Return the keys from `low` to `high` (exclusive) that are in no range; None if these are beyond 64 bits."""
+    def complement(self, low: int, high: int) -> KeyRanges:
+        """Return the keys from `low` to `high` (exclusive) that are in no range; the ranges lie within."""
         limits, one = np.iinfo(self.firsts.dtype), self.firsts.dtype.type(1)
         if low < limits.min or high - 1 > limits.max:
-            return None
+            return super().complement(low, high)
         firsts, lasts = np.empty((2, len(self) + 1), self.firsts.dtype)
         firsts[0], lasts[-1] = low, high - 1
         firsts[1:], lasts[:-1] = self.lasts + one, self.firsts - one  # those at the limits wrap around, and are dropped
@@ -88,7 +90,19 @@ class NumberRanges(_KeySequence):
             keep[0], keep[-1] = self.firsts[0] > low, self.lasts[-1] < high - 1
         return NumberRanges(firsts[keep], lasts[keep])
 
-    def keys(self) -> np.ndarray | None:
+    def edges(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first and the last key of each range."""
+        return self.firsts.astype(dtype, copy=False), self.lasts.astype(dtype, copy=False)
+
+    def wrap(self, bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ranges modulo ``2**bits``, as those in a tuple are."""
+        firsts, spans = self.firsts.view(np.uint64), (self.lasts - self.firsts).view(np.uint64)
+        if len(self) > 1 and int(self.lasts[-1]) + 1 - int(self.firsts[0]) == 1 << bits:
+            spans[-1] += spans[0] + np.uint64(1)
+            firsts, spans = firsts[1:], spans[1:]
+        return firsts & np.uint64((1 << bits) - 1), spans
+
+    def single_keys(self) -> np.ndarray | None:
         """Return all keys in the ranges; None if these are many more than ranges."""
         spans = (self.lasts - self.firsts).view(np.uint64)
         if spans.sum(dtype=np.float64) > _KEYS_A_RANGE * len(self):
@@ -99,7 +113,7 @@ class NumberRanges(_KeySequence):
         return keys
 
 
-class StringPoints(_KeySequence):
+class StringPoints(_KeyArrays):
     """Single byte strings as key ranges, each up to the string with a zero byte appended; some may repeat.
 
     Attributes
@@ -129,6 +143,14 @@ class StringPoints(_KeySequence):
     def _string(self, position: int) -> bytes:
         return self.data[self.offsets[position] : self.offsets[position + 1]].tobytes()
 
+    def covers(self, low: bytes, high: object) -> bool:
+        """Whether all keys from `low` to `high` (exclusive) are in the ranges; strings are ordered only for one key."""
+        return high == low + b"\0" and super().covers(low, high)
+
+    def edge_prefixes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first eight bytes of the strings, ascending, each once, for the starts and for the ends."""
+        return self.prefixes, self.prefixes
+
     def words(self, skipped: int = 0) -> np.ndarray:
         """Return the eight bytes of each string after `skipped` ones, zero-padded, as uint64 that order like them."""
         out = np.empty(len(self), np.uint64)
@@ -144,7 +166,7 @@ class StringPoints(_KeySequence):
     def _order(self) -> np.ndarray:
         """Positions of the strings, ascending."""
         words = self.words(self._shared_bytes())
-        order = np.argsort(words, kind="stable")
+        order = np.argsort(words)
         ties = np.flatnonzero(np.diff(words[order]) == 0)
         for group in np.split(ties, np.flatnonzero(np.diff(ties) > 1) + 1) if len(ties) else ():
             rows = slice(int(group[0]), int(group[-1]) + 2)
@@ -153,7 +175,7 @@ class StringPoints(_KeySequence):
 
     def _shared_bytes(self) -> int:
         """Return a length up to which all strings are equal: that of their common prefix, if zeros do not hide it."""
-        shared, shortest = 0, int(np.diff(self.offsets).min(initial=0))
+        shared, shortest = 0, int(np.diff(self.offsets).min()) if len(self) else 0
         while shared + _WORD <= shortest:
             words = self.words(shared)
             different = int(words.min()) ^ int(words.max())

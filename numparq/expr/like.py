@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .expression import LiteralError
-from .key_ranges import KeyRanges, prefix_range
+from .key_ranges import KeyRanges, RangeTuple, prefix_range
 
 ANY_CHARACTER = None  # token of ``_``
 _ANY = 0
@@ -38,7 +38,7 @@ def parse_like(pattern: bytes, escape: bytes | None, text: bool) -> tuple[KeyRan
     tokens = _tokens(pattern, escape)
     if all(isinstance(token, bytes) for token in tokens):
         whole = b"".join(tokens)
-        return ((whole, whole + b"\0"),), None
+        return RangeTuple(((whole, whole + b"\0"),)), None
     prefix = tokens[0] if isinstance(tokens[0], bytes) else b""
     rest = tokens[1:] if prefix else tokens
     if all(token == _ANY for token in rest):

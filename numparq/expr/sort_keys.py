@@ -16,7 +16,7 @@ from numparq.format.physical_type import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_
 from numparq.format.schema import Leaf
 from numparq.types.parquet_type import infer_arrow_type
 
-from .key_ranges import TOP, KeyRanges
+from .key_ranges import TOP, KeyRanges, RangeTuple
 
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _JULIAN_EPOCH = 2440588  # Julian day of 1970-01-01
@@ -70,7 +70,7 @@ class KeyDomain:
     @property
     def all_keys(self) -> KeyRanges:
         """Range of all keys; NaNs have none."""
-        return ((self.low, self.high),)
+        return RangeTuple(((self.low, self.high),))
 
     @property
     def quantity(self) -> str:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numparq.expr.key_arrays import NumberRanges, StringPoints
-from numparq.expr.key_ranges import TOP, KeyRanges, covers, overlaps, prefix_end
+from numparq.expr.key_ranges import KeyRanges, prefix_end
 from numparq.expr.sort_keys import KeyDomain
 from numparq.format.page_index import UNKNOWN
 from numparq.format.schema import Leaf
@@ -18,7 +17,6 @@ _DTYPES = {"signed": "<i{}", "unsigned": "<u{}", "boolean": "<u{}", "float": "<i
 NUMERIC_KINDS = frozenset(_DTYPES)  # kinds of domains whose keys fit int64 or uint64
 _MAX_INT96_NS = 290_000 * 31_556_952 * 10**9  # Spark's INT96 beyond 290,000 years are read as other values, unordered
 _PREFIX_BYTES = 8
-_MAX_PREFIX = np.uint64(2**64 - 1)
 
 
 class KeyIntervals:
@@ -89,7 +87,7 @@ class KeyIntervals:
         if len(ranges) == 1:
             overlap = (self.highs >= ranges[0][0]) & (self.lows < ranges[0][1])
             return overlap
-        firsts, lasts = _edges(ranges, self.lows.dtype)
+        firsts, lasts = ranges.edges(self.lows.dtype)
         before = firsts.searchsorted(self.highs, side="right")  # number of ranges that begin up to the container's end
         overlap = (before > 0) & (self.lows <= lasts[before - 1])
         return overlap
@@ -102,12 +100,12 @@ class KeyIntervals:
         if self.lows is None or self.highs is None:
             within = np.zeros(len(self), np.bool_)
             for container in np.flatnonzero(self.has_no_nulls).tolist():
-                within[container] = covers(ranges, *self.interval(container))
+                within[container] = ranges.covers(*self.interval(container))
             return within
         if len(ranges) == 1:
             within = (self.lows >= ranges[0][0]) & (self.highs < ranges[0][1])
             return within
-        firsts, lasts = _edges(ranges, self.lows.dtype)
+        firsts, lasts = ranges.edges(self.lows.dtype)
         position = firsts.searchsorted(self.lows, side="right") - 1
         within = (position >= 0) & (self.highs <= lasts[position])
         return within
@@ -184,7 +182,7 @@ class KeyIntervals:
         apart, overlap = self.compare_prefixes(ranges)
         undecided = (self.may_have_values | self.has_no_nulls) & ~apart & ~overlap
         for container in np.flatnonzero(undecided).tolist():
-            overlap[container] = overlaps(ranges, *self.interval(container))
+            overlap[container] = ranges.overlaps(*self.interval(container))
         return overlap
 
     def compare_prefixes(self, ranges: KeyRanges) -> tuple[np.ndarray, np.ndarray]:
@@ -198,7 +196,7 @@ class KeyIntervals:
         if self._prefixes is None:
             self._prefixes = self._bound_prefixes()
         lows, highs, exists = self._prefixes
-        starts, ends = _edge_prefixes(ranges)
+        starts, ends = ranges.edge_prefixes()
         before = starts.searchsorted(highs, side="right")
         reaches = (before > 0) & (lows <= ends[before - 1])
         # A range contains its first key: if that lies between the bounds, a value may match.
@@ -215,32 +213,6 @@ class KeyIntervals:
         # Only bounds with different prefixes are in order and enclose all values for certain: an upper bound with the
         # lower one's prefix may have been truncated without being incremented.
         return lows, highs, exists & (lows < highs)
-
-
-def _edges(ranges: KeyRanges, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the last key of each range."""
-    if isinstance(ranges, NumberRanges):
-        return ranges.firsts.astype(dtype, copy=False), ranges.lasts.astype(dtype, copy=False)
-    try:
-        edges = np.array(ranges, dtype)
-    except OverflowError:  # the last range ends behind the last key
-        edges = np.array([*ranges[:-1], (ranges[-1][0], ranges[-1][1] - 1)], dtype)
-        edges[:-1, 1] -= 1
-    else:
-        edges[:, 1] -= 1
-    return edges[:, 0], edges[:, 1]
-
-
-def _edge_prefixes(ranges: KeyRanges) -> tuple[np.ndarray, np.ndarray]:
-    """Return the prefixes of the starts and of the ends of ranges, ascending (uint64)."""
-    if isinstance(ranges, StringPoints):
-        return ranges.prefixes, ranges.prefixes
-    starts = np.array([_prefix(low) for low, _ in ranges], np.uint64)
-    return starts, np.array([_MAX_PREFIX if high is TOP else _prefix(high) for _, high in ranges], np.uint64)
-
-
-def _prefix(key: bytes) -> int:
-    return int.from_bytes(key[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0"), "big")
 
 
 def _prefixes(data: np.ndarray, bounds: np.ndarray, exists: np.ndarray) -> np.ndarray:

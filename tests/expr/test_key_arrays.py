@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numparq.expr.key_arrays import NumberRanges, StringPoints
-from numparq.expr.key_ranges import TOP, complement, covers, intersection, overlaps, union
+from numparq.expr.key_ranges import TOP, RangeTuple, intersection, union
 
 SIGNED = st.one_of(st.integers(-5, 12), st.sampled_from([-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1]))
 UNSIGNED = st.one_of(st.integers(0, 12), st.sampled_from([2**64 - 2, 2**64 - 1, 2**63, 2**63 - 1]))
@@ -27,18 +27,34 @@ def test_numbers(dtype, data):
     assert hash(ranges) == hash(NumberRanges.from_keys(np.array(keys, dtype)))
     assert [ranges[at] for at in range(len(ranges))] == [*expected]
     assert ranges[-2:] == expected[-2:]
-    assert tuple(complement(ranges, low, high)) == complement(expected, low, high)
-    assert tuple(complement(complement(ranges, low, high), low, high)) == expected
+    assert tuple(ranges.complement(low, high)) == expected.complement(low, high)
+    assert tuple(ranges.complement(low, high).complement(low, high)) == expected
+    for mine, theirs in zip(ranges.wrap(64), expected.wrap(64), strict=True):
+        assert mine.tolist() == theirs.tolist()
+    if keys:
+        for mine, theirs in zip(ranges.edges(dtype), expected.edges(dtype), strict=True):
+            assert mine.tolist() == theirs.tolist()
     other = union([(3, 7)], [(9, 2**62)])
     assert intersection(ranges, other) == intersection(expected, other)
     assert union(ranges, other) == union(expected, other)
 
 
+@pytest.mark.parametrize("front", [b"", b"customer-", b"https://example.org/"])
+def test_a_common_prefix_is_skipped_in_ordering(monkeypatch, front):
+    """Strings that differ in eight bytes after it are ordered by these: none becomes a Python object."""
+    words = [front + b"%07d" % number for number in np.random.default_rng(0).permutation(1000)]
+    with monkeypatch.context() as patch:
+        patch.setattr(StringPoints, "_string", None)
+        points = StringPoints.from_strings(words)
+        assert points._order.tolist() == sorted(range(1000), key=words.__getitem__)
+    assert [low for low, _ in points] == sorted(words)
+
+
 def test_complement_of_bounds_that_are_narrower():
     ranges = NumberRanges.from_keys(np.array([0, 1, 254, 255], np.uint64))
-    assert tuple(complement(ranges, 0, 256)) == ((2, 254),)
-    assert tuple(complement(NumberRanges.from_keys(np.arange(256, dtype=np.uint64)), 0, 256)) == ()
-    assert tuple(complement(NumberRanges.from_keys(np.empty(0, np.int64)), -8, 8)) == ((-8, 8),)
+    assert tuple(ranges.complement(0, 256)) == ((2, 254),)
+    assert tuple(NumberRanges.from_keys(np.arange(256, dtype=np.uint64)).complement(0, 256)) == ()
+    assert tuple(NumberRanges.from_keys(np.empty(0, np.int64)).complement(-8, 8)) == ((-8, 8),)
 
 
 WORDS = st.lists(st.sampled_from([b"a", b"b", b"\0", b"\xff", b"abcdefgh"]), max_size=4).map(b"".join)
@@ -52,11 +68,13 @@ def test_strings(words, front, low, high):
     expected = tuple((word, word + b"\0") for word in sorted(words))
     assert tuple(points) == expected
     assert union(points) == union(expected)
-    assert complement(points, b"", TOP) == complement(union(expected), b"", TOP)
+    assert points.complement(b"", TOP) == union(expected).complement(b"", TOP)
     low, high = sorted([front + low, front + high + b"\0"])
-    assert overlaps(points, low, high) == overlaps(union(expected), low, high)
+    assert points.overlaps(low, high) == union(expected).overlaps(low, high)
     for word in words:
-        assert covers(points, word, word + b"\0")
-    assert not covers(points, low, TOP)
+        assert points.covers(word, word + b"\0")
+    assert not points.covers(low, TOP)
     prefixes = sorted({int.from_bytes(word[:8].ljust(8, b"\0"), "big") for word in words})
     assert points.prefixes.tolist() == prefixes
+    assert [edges.tolist() for edges in points.edge_prefixes()] == [prefixes, prefixes]
+    assert [sorted({*edges.tolist()}) for edges in RangeTuple(expected).edge_prefixes()] == [prefixes, prefixes]

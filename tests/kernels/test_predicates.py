@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from numparq.expr import evaluate, key_arrays
 from numparq.expr.key_arrays import StringPoints
-from numparq.expr.key_ranges import TOP, complement, union
+from numparq.expr.key_ranges import TOP, RangeTuple, union
 from numparq.expr.like import ANY_CHARACTER, LikePattern
 from numparq.expr.matchers import byte_strings, compile, vectors
 from numparq.expr.matchers.byte_strings import BytesMatcher, ByteStrings, LikeMatcher
@@ -135,7 +135,7 @@ def test_match_thousands_of_key_ranges(engine, size, gap):
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
     keys = np.concatenate([starts, starts - 1, starts + size - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
     before = np.searchsorted(starts, keys, "right") - 1
-    matcher = IntMatcher(tuple((start, start + size) for start in starts.tolist()), 64)
+    matcher = IntMatcher(RangeTuple((start, start + size) for start in starts.tolist()), 64)
     for vector in vectors_of(keys):
         out = GuardedBuffer(rng, len(keys))
         matcher.match(vector, RowMask(out.array))
@@ -155,7 +155,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 def test_edges_nulls_and_masks_of_every_int_kernel(way, dtype):
-    ranges = WAYS[way]
+    ranges = RangeTuple(WAYS[way])
     numbers = IntMatcher(ranges, 32)
     assert numbers._name == f"match_{way}"
     keys = [key for low, high in ranges for key in (low - 1, low, high - 1, high)] * 4
@@ -180,7 +180,7 @@ def test_more_values_than_rows(engine, dtype):
     )
     for count in (0, 7, 12, 15):
         out = GuardedBuffer(np.random.default_rng(0), count)
-        IntMatcher(((5, 14),), 32).match(vector, RowMask(out.array))
+        IntMatcher(RangeTuple([(5, 14)]), 32).match(vector, RowMask(out.array))
         out.check()
         assert out.array.tolist() == [5 <= number < 14 for number in range(count)]
 
@@ -253,14 +253,55 @@ def test_match_many_strings(data):
     ranges = StringPoints.from_strings(points)
     expected = union([(point, point + b"\0") for point in points])
     if data.draw(st.booleans(), "negated"):
-        expected = ranges = complement(expected, b"", TOP)
+        expected = ranges = expected.complement(b"", TOP)
     some = st.sampled_from(points)
     changed = st.tuples(some, st.integers(0, 12)).map(lambda edge: edge[0][: edge[1]] + b"f" + edge[0][edge[1] + 1 :])
     near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS, changed)
-    values = data.draw(st.lists(near, max_size=9), "values")
+    values = points + data.draw(st.lists(near, max_size=9), "values")
     rows = Rows(data, len(values))
     BytesMatcher(ranges).match(make_strings(data, values), rows.into)
     rows.check([oracle.in_ranges(value, expected) for value in values])
+
+
+SPREAD = 0x9E3779B97F4A7C15
+WORD = 2**64 - 1
+
+
+def with_equal_hash(string, first):
+    """Return a string of the same length (at least 16) with other first eight bytes, whose hash is the same."""
+    states = []
+    for word in (string[:8], first):
+        mixed = ((len(string) * SPREAD & WORD) ^ int.from_bytes(word, "little")) * SPREAD & WORD
+        states.append(mixed ^ mixed >> 32)
+    second = int.from_bytes(string[8:16], "little") ^ states[0] ^ states[1]
+    return first + second.to_bytes(8, "little") + string[16:]
+
+
+@pytest.mark.parametrize("length", [16, 21, 24])
+def test_match_strings_with_equal_hashes(engine, length):
+    """Only their bytes tell such strings apart: in the table, and in the column."""
+    strings = [bytes(range(65, 65 + length))]
+    strings += [with_equal_hash(strings[0], b"%08d" % number) for number in range(12)]
+    for count in (2, 5):
+        points = StringPoints.from_strings([*strings[:count], *strings[:2]])
+        out = GuardedBuffer(np.random.default_rng(count), len(strings))
+        offsets = np.arange(len(strings) + 1) * length
+        values = ByteStrings.from_offsets(np.frombuffer(b"".join(strings), np.uint8), offsets)
+        BytesMatcher(points).match(values, RowMask(out.array))
+        out.check()
+        assert out.array.tolist() == [1] * count + [0] * (len(strings) - count)
+
+
+def test_equal_hashes_are_those_of_the_kernel(engine):
+    """Two such strings fill one slot and the next one: else the test above would test nothing."""
+    string = b"0123456789abcdefg"
+    points = StringPoints.from_strings([string, with_equal_hash(string, b"other co")])
+    table = np.zeros(1 << 20, np.uint64)
+    marks = np.zeros(1 << 20, np.uint8)
+    engine.fill_string_table(points.data, len(points.data), points.offsets, len(points), table, 64 - 20, marks)
+    first, second = table.nonzero()[0].tolist()
+    assert second == first + 1
+    assert table[first] >> np.uint64(32) == table[second] >> np.uint64(32)
 
 
 @SAME_FIXTURES

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numparq.expr.key_arrays import NumberRanges, StringPoints
-from numparq.expr.key_ranges import TOP, KeyRanges
+from numparq.expr.key_arrays import StringPoints
+from numparq.expr.key_ranges import TOP, KeyRanges, RangeTuple
 from numparq.expr.like import ANY_CHARACTER, LikePattern
 from numparq.kernels.kernel_groups import predicate_kernels
 from numparq.kernels.predicates.binary import (
@@ -127,10 +127,10 @@ def _range_arguments(edges: Sequence[bytes], signed: bool) -> tuple[Any, ...]:
 def _string_table(strings: StringPoints, negated: int) -> tuple[Any, ...]:
     """Return the arguments of `match_strings`."""
     bits = (_SLOTS_A_STRING * len(strings)).bit_length()
-    table, shift = np.zeros(1 << bits, np.uint64), 64 - bits
+    table, shift, marks = np.zeros(1 << bits, np.uint64), 64 - bits, np.zeros(1 << bits, np.uint8)
     keys = strings.data, len(strings.data), strings.offsets
-    predicate_kernels.fill_string_table(*keys, len(strings), table, shift)
-    return *keys, table, shift, negated
+    predicate_kernels.fill_string_table(*keys, len(strings), table, shift, marks)
+    return *keys, table, shift, marks, negated
 
 
 def _shared_bytes(first: bytes, second: bytes) -> int:
@@ -187,14 +187,11 @@ def offset_binary(ranges: KeyRanges, width: int) -> KeyRanges:
     def end(low: Any, high: Any) -> Any:
         return edge(low) + b"\0" if high == low + 1 and low >= -half else edge(high)
 
-    return tuple((edge(low), end(low, high)) for low, high in ranges if low < half and high > -half)
+    return RangeTuple((edge(low), end(low, high)) for low, high in ranges if low < half and high > -half)
 
 
-def big_endian_points(ranges: NumberRanges, width: int) -> StringPoints | None:
-    """Return the keys (int64) as big-endian two's complement of `width` bytes; None if ranges hold many each."""
-    keys = ranges.keys()
-    if keys is None:
-        return None
+def big_endian_points(keys: np.ndarray, width: int) -> StringPoints:
+    """Return keys (int64) as big-endian two's complement of `width` bytes."""
     data = np.empty((len(keys), max(width, _WORD)), np.uint8)
     data[:, :-_WORD] = np.where(keys < 0, 0xFF, 0)[:, None]
     data[:, -_WORD:] = keys.astype(">i8").view(np.uint8).reshape(-1, _WORD)

@@ -29,7 +29,6 @@ _FEW = 4
 _TABLE_SPAN = 1 << 18  # a table of this size stays in the CPU cache
 _LARGE_TABLE_SPAN, _LARGE_TABLE_SHARE = 1 << 21, 64  # larger ones pay off where they hold many keys
 _SLOTS_A_KEY = 4
-_KEYS_A_RANGE = 4
 
 Matcher = Callable[[ColumnVector, RowMask], None]
 
@@ -82,8 +81,9 @@ def _floats(predicate: ValuePredicate) -> Matcher:
     domain = predicate.domain
     bits = 8 * domain.width
     ranges = predicate.ranges
-    if predicate.matches_nan:
-        ranges = union(ranges, [(domain.high, domain.low + (1 << bits))])
+    if predicate.matches_nan:  # NaNs have all keys outside of the domain
+        half = 1 << (bits - 1)
+        ranges = ranges.complement(domain.low, domain.high).complement(-half, half)
     return IntMatcher(ranges, bits, fold=True).match
 
 
@@ -131,10 +131,11 @@ def _decimals(predicate: ValuePredicate) -> Matcher:
     domain = predicate.domain
     if not domain.width:
         return lambda column, into: match_unscaled_decimals(column, predicate.ranges, into)
-    points = None
-    if isinstance(predicate.ranges, NumberRanges):
-        points = big_endian_points(predicate.ranges, domain.width)
-    keys = BytesMatcher(points or offset_binary(predicate.ranges, domain.width), signed=points is None)
+    single = predicate.ranges.single_keys()
+    if single is None:
+        keys = BytesMatcher(offset_binary(predicate.ranges, domain.width), signed=True)
+    else:
+        keys = BytesMatcher(big_endian_points(single, domain.width))
     return lambda column, into: keys.match(as_byte_strings(domain, column), into)
 
 
@@ -204,7 +205,7 @@ class IntMatcher:
             first, span = low & (1 << bits) - 1, high - low - 1
             self._name, arguments = "match_range", (first - (first >> 63 << 64), span - (span >> 63 << 64))
         else:
-            self._name, arguments = _choose_kernel(*_around(ranges, bits), bits)
+            self._name, arguments = _choose_kernel(*ranges.wrap(bits), bits)
         mask = -1 if bits == 64 else (1 << bits) - 1
         self._arguments = ((1 << bits - 1) - 1 if fold else 0, mask, *arguments)
 
@@ -229,30 +230,6 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _around(ranges: KeyRanges, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranges as first keys and spans, modulo ``2**bits``.
-
-    A last range that ends where the first begins, modulo that, is merged with it.
-    """
-    size = 1 << bits
-    if isinstance(ranges, NumberRanges):
-        return _around_arrays(ranges, size)
-    firsts = [low % size for low, _ in ranges]
-    spans = [high - low - 1 for low, high in ranges]
-    if len(ranges) > 1 and ranges[-1][1] - ranges[0][0] == size:  # the last range continues in the first, modulo `size`
-        spans[-1] += spans.pop(0) + 1
-        del firsts[0]
-    return np.array(firsts, np.uint64), np.array(spans, np.uint64)
-
-
-def _around_arrays(ranges: NumberRanges, size: int) -> tuple[np.ndarray, np.ndarray]:
-    firsts, spans = ranges.firsts.view(np.uint64), (ranges.lasts - ranges.firsts).view(np.uint64)
-    if len(ranges) > 1 and int(ranges.lasts[-1]) + 1 - int(ranges.firsts[0]) == size:
-        spans[-1] += spans[0] + np.uint64(1)
-        firsts, spans = firsts[1:], spans[1:]
-    return firsts & np.uint64(size - 1), spans
-
-
 def _choose_kernel(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, tuple[Any, ...]]:
     """Choose the kernel for the ranges, and build its arguments."""
     if not len(firsts):
@@ -272,8 +249,9 @@ def _many(firsts: np.ndarray, spans: np.ndarray, base: int, bits: int) -> tuple[
     most = int(firsts[-1]) + int(spans[-1])
     if most < max(_TABLE_SPAN, min(_LARGE_TABLE_SPAN, _LARGE_TABLE_SHARE * len(firsts))):
         return "match_table", (_signed(base), most, _table(firsts.astype(np.int64), spans.astype(np.int64), most))
-    if spans.max() < _KEYS_A_RANGE:
-        return "match_keys", _hashed((_single(firsts, spans) + np.uint64(base)) & np.uint64((1 << bits) - 1))
+    single = NumberRanges(firsts, firsts + spans).single_keys()
+    if single is not None:
+        return "match_keys", _hashed((single + np.uint64(base)) & np.uint64((1 << bits) - 1))
     steps = (len(firsts) - 1).bit_length()
     more = (0, (1 << steps) - len(firsts))
     return "match_ranges", (_signed(base), np.pad(firsts, more, "edge"), np.pad(spans, more, "edge"), steps)
@@ -285,11 +263,6 @@ def _table(firsts: np.ndarray, spans: np.ndarray, most: int) -> np.ndarray:
     changes[firsts] = 1
     changes[firsts + spans + 1] -= 1
     return np.cumsum(changes, dtype=np.int8).view(np.uint8)
-
-
-def _single(firsts: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Return all keys of short ranges."""
-    return np.concatenate([firsts[spans >= offset] + offset for offset in np.arange(_KEYS_A_RANGE, dtype=np.uint64)])
 
 
 def _hashed(keys: np.ndarray) -> tuple[Any, ...]:

@@ -11,7 +11,9 @@ from numparq.kernels.words import big_endian_prefix
 from .binary import compare_strings, string_bounds
 from .masks import combine, is_decided
 
-# A slot holds 32 bits of a string's hash above the string's position plus one; 0 if it is empty.
+# A slot holds 32 bits of a string's hash above the string's position plus one; 0 if it is empty. `marks` has a byte for
+# each slot, and in it a bit for each value of the next three bits of a hash, set if the table has such a string: most
+# rows that match nothing end there, at a branch that is foreseen.
 _POSITION = np.uint64(0xFFFFFFFF)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -30,9 +32,14 @@ def hash_string(data, size, start, end):
 
 
 @inlined
-def find_string(data, size, start, end, keys, keys_size, offsets, table, shift):
-    """Return the slot of a string in a hash table of strings: its own, or the empty one where it belongs."""
-    mixed = hash_string(data, size, start, end)
+def mark_of(mixed, shift):
+    """Return the bit of a hash in the byte of its slot."""
+    return np.uint64(1) << ((mixed >> np.uint64(shift - 3)) & np.uint64(7))
+
+
+@inlined
+def find_string(data, size, start, end, mixed, keys, keys_size, offsets, table, shift):
+    """Return the slot of a string, with hash `mixed`, in a table: its own, or the empty one where it belongs."""
     last = (1 << (64 - shift)) - 1
     slot = np.int64(mixed >> np.uint64(shift))
     while table[slot] != 0:
@@ -46,21 +53,23 @@ def find_string(data, size, start, end, keys, keys_size, offsets, table, shift):
     return slot
 
 
-@kernel("u1 x i8 x u8 x")
-def fill_string_table(keys, size, offsets, count, table, shift):
-    """Fill a hash table of ``1 << (64 - shift)`` slots, more than there are strings, zeroed before.
+@kernel("u1 x i8 x u8 x u1")
+def fill_string_table(keys, size, offsets, count, table, shift, marks):
+    """Fill a hash table of ``1 << (64 - shift)`` slots, more than there are strings, and its marks, zeroed before.
 
     String i lies from ``offsets[i]`` to ``offsets[i + 1]``; of equal ones, the first stays.
     """
     for i in range(count):
         start, end = offsets[i], offsets[i + 1]
-        slot = find_string(keys, size, start, end, keys, size, offsets, table, shift)
+        mixed = hash_string(keys, size, start, end)
+        slot = find_string(keys, size, start, end, mixed, keys, size, offsets, table, shift)
         if table[slot] == 0:
-            table[slot] = (hash_string(keys, size, start, end) << _HALF) | np.uint64(i + 1)
+            table[slot] = (mixed << _HALF) | np.uint64(i + 1)
+            marks[np.int64(mixed >> np.uint64(shift))] |= mark_of(mixed, shift)
     return count
 
 
-@kernel("u1 x u1 x x u1 x i8 u8 x x u1 x x x x u1")
+@kernel("u1 x u1 x x u1 x i8 u8 x u1 x u1 x x x x u1")
 def match_strings(
     data,
     size,
@@ -72,6 +81,7 @@ def match_strings(
     key_offsets,
     table,
     shift,
+    marks,
     negated,
     validity,
     has_validity,
@@ -89,8 +99,11 @@ def match_strings(
         matches = 0
         if not (has_validity and validity[i] == 0):
             start, end = string_bounds(data, offsets, item, width, i)
-            slot = find_string(data, size, start, end, keys, keys_size, key_offsets, table, shift)
-            matches = (1 if table[slot] != 0 else 0) ^ negated
+            mixed = hash_string(data, size, start, end)
+            if np.uint64(marks[np.int64(mixed >> np.uint64(shift))]) & mark_of(mixed, shift):
+                slot = find_string(data, size, start, end, mixed, keys, keys_size, key_offsets, table, shift)
+                matches = 1 if table[slot] != 0 else 0
+            matches ^= negated
         out[i] = combine(before, matches, opens, keeps)
     return count
 

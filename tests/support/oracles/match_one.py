@@ -15,7 +15,7 @@ from numparq.expr.bound import (
     combine_bools,
 )
 from numparq.expr.expression import Expression
-from numparq.expr.key_ranges import covers, overlaps, prefix_end
+from numparq.expr.key_ranges import prefix_end
 from numparq.expr.sort_keys import KeyDomain
 from numparq.format.page_index import UNKNOWN
 from numparq.format.schema import Leaf
@@ -114,7 +114,7 @@ def _may(predicate: _OneLeafPredicate, statistics: ContainerStatistics) -> bool:
         return True
     if predicate.pattern is not None and predicate.negated:
         return True
-    return overlaps(predicate.ranges, run.low, run.high)
+    return predicate.ranges.overlaps(run.low, run.high)
 
 
 def _must(predicate: _OneLeafPredicate, statistics: ContainerStatistics) -> bool:
@@ -132,8 +132,8 @@ def _must(predicate: _OneLeafPredicate, statistics: ContainerStatistics) -> bool
     if run.all_nan or not (predicate.matches_nan or run.no_nans):
         return run.all_nan and predicate.matches_nan
     if predicate.pattern is None:
-        return covers(predicate.ranges, run.low, run.high)
-    return predicate.negated and not overlaps(predicate.ranges, run.low, run.high)
+        return predicate.ranges.covers(run.low, run.high)
+    return predicate.negated and not predicate.ranges.overlaps(run.low, run.high)
 
 
 def _may_be_null(predicate: NullPredicate, statistics: ContainerStatistics) -> bool:
