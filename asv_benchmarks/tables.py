@@ -262,6 +262,21 @@ def keyed(rng: np.random.Generator, size: int) -> pa.Table:
     )
 
 
+def distinct_keys(rng: np.random.Generator, size: int) -> pa.Table:
+    """Return distinct keys in no order: integers without gaps, and with large ones, strings, decimals, timestamps."""
+    order = np.arange(size, dtype=np.int64)
+    far = rng.permutation(order) * 1_000_003 + rng.integers(0, 1_000_003, size)
+    return pa.table(
+        {
+            "dense": rng.permutation(order),
+            "sparse": far,
+            "name": _names("customer-", rng.permutation(order)),
+            "amount": pa.array(rng.permutation(order) * 37).cast(pa.decimal128(19, 0)).cast(pa.decimal128(19, 2)),
+            "at": pa.array(1_700_000_000_000_000 + rng.permutation(order) * 1_003, pa.timestamp("us")),
+        }
+    )
+
+
 def eight_columns(rng: np.random.Generator, size: int) -> pa.Table:
     """Return eight columns of all common kinds, as small files have them."""
     order = np.arange(size, dtype=np.int64)

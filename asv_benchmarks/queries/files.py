@@ -35,6 +35,7 @@ POINTS = NumparqFile("points", tables.points, 10 * MILLION, _SMALL_PAGES)
 SHUFFLED = NumparqFile("shuffled", tables.shuffled, 10 * MILLION, {"bloom_filter_options": {"key": {"fpp": 1e-4}}})
 # Pages of 1 MiB, whatever rows that is: a row in 30,000 is then in nearly every page.
 MIXED = NumparqFile("mixed", tables.mixed, 5 * MILLION, {"max_rows_per_page": NO_LIMIT}, row_groups=5)
+LISTED = DataFile("listed", tables.distinct_keys, 2 * MILLION, {}, VERSION)
 WIDE = DataFile("wide-20", tables.wide, 10_000, {"row_group_size": tables.WIDE_ROWS // 20}, VERSION)
 
 # Row look-ups: the same rows as several writers and settings lay them out.

@@ -10,6 +10,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
@@ -34,6 +35,20 @@ class At:
 
 
 @dataclass(frozen=True)
+class Among:
+    """A list of literals from the file: the column's values in `count` rows, half of all at most, in no order."""
+
+    count: int
+
+    def of(self, path: Path, column: str) -> list[Any]:
+        """Return the literals for a file."""
+        values = pq.read_table(path, columns=[column])[column]
+        rows = np.random.default_rng(0).permutation(len(values))[: min(self.count, len(values) // 2)]
+        listed: list[Any] = values.take(rows).to_pylist()
+        return listed
+
+
+@dataclass(frozen=True)
 class Term:
     """A comparison of a column with a literal; conditions are tuples of terms that all have to hold.
 
@@ -44,7 +59,7 @@ class Term:
     operator : {"==", ">=", "<", "in", "startswith"}
         How it is compared.
     value : object
-        The literal: a number, a string, a list of such, or an `At`.
+        The literal: a number, a string, a list of such, an `At` or an `Among`.
     """
 
     column: str
@@ -53,7 +68,8 @@ class Term:
 
     def on(self, path: Path) -> Term:
         """Return the term with its literal resolved for the file at `path`."""
-        return replace(self, value=self.value.of(path, self.column)) if isinstance(self.value, At) else self
+        is_of_file = isinstance(self.value, (At, Among))
+        return replace(self, value=self.value.of(path, self.column)) if is_of_file else self
 
 
 Way = Callable[[Any, Any], Any]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from asv_benchmarks.files import columns_of, ensure
 from asv_benchmarks.object_store import ObjectStore
 from asv_benchmarks.queries import required_bytes
-from asv_benchmarks.queries.files import KEYED, MIXED, POINTS, SHUFFLED, SMALL_GROUPS, WIDE
+from asv_benchmarks.queries.files import KEYED, LISTED, MIXED, POINTS, SHUFFLED, SMALL_GROUPS, WIDE
 from asv_benchmarks.queries.folders import (
     FOLDER,
     ONE_PARTITION,
@@ -20,7 +21,7 @@ from asv_benchmarks.queries.folders import (
     in_any_file,
 )
 from asv_benchmarks.queries.goals import Faster, Goal, ReadsOnly, Requests, RoundTrips
-from asv_benchmarks.queries.predicates import At, Term
+from asv_benchmarks.queries.predicates import Among, At, Term
 from asv_benchmarks.queries.task import Task
 from asv_benchmarks.tables import DRAWS
 from asv_benchmarks.workloads import DataFile, first_middle_last
@@ -48,6 +49,8 @@ class Query:
         Whether the file is in a simulated object store.
     besides : tuple of str
         Contenders that run in this query only.
+    peers : tuple of str
+        Peers that it is asked of.
     unites : bool
         Whether some files of a folder lack columns that are wanted.
     """
@@ -59,6 +62,7 @@ class Query:
     pick: Callable[[Sequence[str]], list[str]] | None = None
     remote: bool = False
     besides: tuple[str, ...] = ()
+    peers: tuple[str, ...] = ALL
     unites: bool = False
 
     def task(self, folder: Path, scale: float) -> Task:
@@ -84,6 +88,20 @@ def _look_ups() -> Iterator[Query]:
         for kind, column, times in (("int", "draw", 2.5), ("string", "code", 1.8)):
             terms = (Term(column, "==", At(0.4321)),)
             yield Query(f"unsorted-{layout}-{kind}", KEYED[layout], terms, (Faster(times, ALL),))
+
+
+def _long_lists() -> Iterator[Query]:
+    """Yield filters by lists of literals: five types, 100 to 1,000,000 values; SQL would have them as text."""
+    for column in ("dense", "sparse", "name", "amount", "at"):
+        for count in (100, 1_000, 10_000, 100_000, 1_000_000):
+            terms = (Term(column, "in", Among(count)),)
+            goal = Faster(1.5 if count >= 1_000 else 1.0, ("pyarrow", "dataset"))
+            pick = partial(_only, column)
+            yield Query(f"isin-{column}-{count}", LISTED, terms, (goal,), pick, peers=("pyarrow", "dataset", "polars"))
+
+
+def _only(column: str, names: Sequence[str]) -> list[str]:
+    return [column]
 
 
 QUERIES: dict[str, Query] = {
@@ -119,6 +137,7 @@ QUERIES: dict[str, Query] = {
         ),
         Query("whole-folder", FOLDER, (), (), in_all_files),
         *_look_ups(),
+        *_long_lists(),
         Query("row-groups-1k", SMALL_GROUPS, (), (Faster(5.0, ("polars",)),)),
         Query("small-files", SMALL_FILES, (), (Faster(1.5, ("polars",)),)),
     )

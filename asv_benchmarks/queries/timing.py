@@ -92,7 +92,7 @@ def warm_up(contenders: Sequence[QueryReader], task: Task) -> tuple[dict[str, Ou
 
 def readers_for(contenders: Sequence[QueryReader], query: Query) -> list[QueryReader]:
     """Return the readers that take part in a query."""
-    everywhere = [contender for contender in contenders if contender.name != "read-all"]
+    everywhere = [contender for contender in contenders if contender.name in ("numparq", *query.peers)]
     besides = [contender for contender in contenders if contender.name in query.besides]
     return [
         contender

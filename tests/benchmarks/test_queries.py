@@ -21,7 +21,7 @@ from asv_benchmarks.object_store import ObjectStore, Request, round_trips  # noq
 from asv_benchmarks.queries import compare as query_modes  # noqa: E402
 from asv_benchmarks.queries import goals, predicates, required_bytes  # noqa: E402
 from asv_benchmarks.queries.memory import measure  # noqa: E402
-from asv_benchmarks.queries.predicates import At, Term  # noqa: E402
+from asv_benchmarks.queries.predicates import Among, At, Term  # noqa: E402
 from asv_benchmarks.queries.queries import QUERIES  # noqa: E402
 from asv_benchmarks.queries.readers import KINDS, load_query_reader, load_query_readers  # noqa: E402
 from asv_benchmarks.queries.task import IoCounts, QueryOutcome, Task  # noqa: E402
@@ -188,6 +188,9 @@ def test_literals_from_file_quantiles(tmp_path):
     values = [At(share, plus).of(tmp_path / "a.parquet", "a") for share, plus in ((0.0, 0), (0.5, 1), (0.99, 0))]
     assert values == [10, 31, 50]
     assert Term("a", "<", At(0.3)).on(tmp_path / "a.parquet") == Term("a", "<", 20)
+    listed = Among(100).of(tmp_path / "a.parquet", "a")
+    assert len({*listed} & {10, 20, 30, 40, 50}) == len(listed) == 2
+    assert Term("a", "in", Among(2)).on(tmp_path / "a.parquet") == Term("a", "in", listed)
     assert predicates.for_sql([Term("a", "in", [1, "x"])]) == " WHERE \"a\" IN (1, 'x')"
 
 
