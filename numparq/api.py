@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from .column.write.options import DATA_PAGE_SIZE, DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
+from .column.write.options import DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
 from .dataset.listing.table_formats import check_plain_file
 from .dataset.open_table import open_table
 from .errors import UnsupportedError, short_traceback
@@ -256,7 +256,7 @@ def to_parquet(
     row_group_size: int | None = None,
     row_group_bytes: int | None = None,
     row_group_alignment: int | None = None,
-    data_page_size: int = DATA_PAGE_SIZE,
+    data_page_size: int | None = None,
     max_rows_per_page: int = MAX_ROWS_PER_PAGE,
     data_page_version: DataPageVersion = "1.0",
     use_dictionary: ColumnFlags = True,
@@ -304,8 +304,9 @@ def to_parquet(
         As in `ParquetWriter`.
     checkpoint_row_groups, threads, progress
         As in `ParquetWriter`.
-    data_page_size : int
-        Bytes of values, before compression, after which a page ends.
+    data_page_size : int, optional
+        Bytes of values, before compression, after which a page ends. Default: 64 KiB with Snappy or without
+        compression, else 1 MiB.
     max_rows_per_page : int
         Rows after which a page ends.
     data_page_version : {"1.0", "2.0"}

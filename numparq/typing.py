@@ -100,7 +100,7 @@ class EncodingOptions(TypedDict, total=False):
     column_encoding: ColumnEncoding
     use_byte_stream_split: ColumnFlags
     dictionary_pagesize_limit: int
-    data_page_size: int
+    data_page_size: int | None
     max_rows_per_page: int
     data_page_version: DataPageVersion
     write_statistics: ColumnFlags

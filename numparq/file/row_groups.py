@@ -54,7 +54,7 @@ _GROUP_FIELDS = (
     "ordinal",
 )
 _MAX_ORDINAL = (1 << 15) - 1
-_JOINED_BYTES = 1 << 16  # chunks up to this size are written in one piece
+_JOINED_BYTES = 1 << 19  # pages are written in pieces of about this size, beyond what sinks gather
 
 
 @lru_cache(maxsize=1)
@@ -113,10 +113,10 @@ class WrittenRowGroups:
                 size, end = self._add_chunk(leaf, path, index, group, end)
                 uncompressed += size
                 if end - written > _JOINED_BYTES:
-                    self._write_parts(sink, end - written)
+                    self._write_parts(sink)
                     written = end
             self._groups.append(_Group(rows, start, uncompressed, end - start))
-        self._write_parts(sink, end - written)
+        self._write_parts(sink)
         self._column_indexes = list(self._column_records.encode())
         self._offset_indexes = list(self._offset_records.encode())
         del self._column_records, self._offset_records, self._headers
@@ -171,13 +171,15 @@ class WrittenRowGroups:
         chunk.pages, chunk.dictionary = [], None
         return uncompressed, end
 
-    def _write_parts(self, sink: Sink, size: int) -> None:
-        """Write the pages that were added, small ones in one piece."""
-        if size <= 2 * _JOINED_BYTES:
-            sink.write(b"".join(self._parts))
-        else:
-            for part in self._parts:
-                sink.write(part)
+    def _write_parts(self, sink: Sink) -> None:
+        """Write the pages that were added, small ones joined: a write of its own costs each as much as its checksum."""
+        parts, first, size = self._parts, 0, 0
+        for at, part in enumerate(parts):
+            size += len(part)
+            if size > _JOINED_BYTES:
+                sink.write(b"".join(parts[first:at]))
+                first, size = at, len(part)
+        sink.write(b"".join(parts[first:]))
         self._parts.clear()
 
     def _add_metadata(

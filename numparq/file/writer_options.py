@@ -12,11 +12,11 @@ from typing import Any
 from numparq.column.encodings import ENCODING_NAMES, can_encode
 from numparq.column.leaf_values import LeafValues, SourceColumn
 from numparq.column.write.options import (
-    DATA_PAGE_SIZE,
     DICTIONARY_PAGE_SIZE,
     MAX_ROWS_PER_PAGE,
     BloomFilterOptions,
     ColumnOptions,
+    default_page_size,
 )
 from numparq.compression.codecs import COMPRESSION_LEVELS, compressor
 from numparq.errors import SchemaError
@@ -82,7 +82,7 @@ class WriterOptions:
     column_encoding: ColumnEncoding = None
     use_byte_stream_split: ColumnFlags = False
     dictionary_pagesize_limit: int = DICTIONARY_PAGE_SIZE
-    data_page_size: int = DATA_PAGE_SIZE
+    data_page_size: int | None = None
     max_rows_per_page: int = MAX_ROWS_PER_PAGE
     data_page_version: str | int = "1.0"
     write_statistics: ColumnFlags = True
@@ -106,7 +106,8 @@ class WriterOptions:
             _check_flags(name, getattr(self, name))
         for name in ("write_page_index", "write_page_checksum"):
             check_flag(getattr(self, name), name)
-        for name in ("data_page_size", "max_rows_per_page", "dictionary_pagesize_limit"):
+        check_optional_positive_int(self.data_page_size, "data_page_size")
+        for name in ("max_rows_per_page", "dictionary_pagesize_limit"):
             check_positive_int(getattr(self, name), name)
         if self.column_order not in COLUMN_ORDERS:
             raise ValueError(f"column_order must be one of {', '.join(COLUMN_ORDERS)}, not {self.column_order!r}")
@@ -148,7 +149,7 @@ class WriterOptions:
             encoding=self._encoding(leaf),
             use_dictionary=_flag_for(self.use_dictionary, leaf),
             dictionary_page_size=self.dictionary_pagesize_limit,
-            data_page_size=self.data_page_size,
+            data_page_size=self.data_page_size or default_page_size(codec),
             max_rows_per_page=self.max_rows_per_page,
             data_page_version=_VERSIONS[self.data_page_version],
             checksum=bool(self.write_page_checksum),

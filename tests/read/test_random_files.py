@@ -26,6 +26,7 @@ SIZES = (
     (pages, "MIN_RUN_BYTES"),
     (schedule, "MIN_SHARE_BYTES"),
     (schedule, "SINGLE_THREAD_BYTES"),
+    (schedule, "MIN_SHARED_TASK_BYTES"),
     (schedule, "MAX_COALESCED_BYTES"),
 )
 

@@ -98,6 +98,7 @@ def small_sizes(request, monkeypatch):
     monkeypatch.setattr(pages, "MIN_RUN_BYTES", part)
     monkeypatch.setattr(schedule, "MIN_SHARE_BYTES", part)
     monkeypatch.setattr(schedule, "SINGLE_THREAD_BYTES", part)
+    monkeypatch.setattr(schedule, "MIN_SHARED_TASK_BYTES", min(part, schedule.MIN_SHARED_TASK_BYTES))
     monkeypatch.setattr(schedule, "MAX_COALESCED_BYTES", window)
 
 

@@ -128,6 +128,19 @@ def test_pages_by_rows_and_bytes():
     pd.testing.assert_frame_equal(numparq.read_parquet(data), df)
 
 
+def test_default_page_size_depends_on_the_codec():
+    """Snappy compresses 64 KiB at a time, others profit from larger pages."""
+    rng = np.random.default_rng(0)
+    names = ("snappy", None, "zstd", "gzip", "lz4")
+    df = pd.DataFrame({str(name): rng.random(50_000) for name in names})
+    data = numparq.to_parquet(df, compression={str(name): name for name in names})
+    few, many = [0, 20_000, 40_000], [*range(0, 50_000, 8192)]
+    for column, expected in enumerate((many, many, few, few, few)):
+        assert [row for row, _ in pages_of(data, column)] == expected
+    data = numparq.to_parquet(df[["snappy"]], data_page_size=1 << 20)
+    assert [row for row, _ in pages_of(data, 0)] == few
+
+
 def test_row_group_alignment():
     data = numparq.to_parquet(frame(3000), row_group_size=1000, row_group_alignment=8192)
     footer = metadata(data)

@@ -31,7 +31,7 @@ _CARDINALITY_TYPES = (
     pa.types.is_decimal,
 )
 
-# Point look-ups read a third of the bytes they read with the writer's default page size (docs/writing.md).
+# With other codecs than Snappy, point look-ups read a third of the bytes that they read with the writer's default.
 ROWS_PER_PAGE = 5000
 # A Bloom filter prunes row groups, not pages: smaller row groups read less of a column that it does not prune.
 ROWS_WITH_BLOOM_FILTERS = 1 << 17

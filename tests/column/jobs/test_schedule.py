@@ -11,16 +11,17 @@ import pytest
 
 import numparq
 from numparq.column.jobs import schedule
-from numparq.column.jobs.schedule import SINGLE_THREAD_BYTES, TaskScheduler
+from numparq.column.jobs.schedule import MIN_SHARED_TASK_BYTES, SINGLE_THREAD_BYTES, TaskScheduler
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 SOME = SINGLE_THREAD_BYTES
+LEAST = MIN_SHARED_TASK_BYTES
 
 
 class Task:
-    def __init__(self, num_bytes: int, done: list[int]) -> None:
-        self.source = SimpleNamespace(num_bytes=num_bytes)
+    def __init__(self, num_bytes: int, done: list[int], selection: object = None) -> None:
+        self.source, self.selection = SimpleNamespace(num_bytes=num_bytes), selection
         self._done = done
 
     def __call__(self) -> None:
@@ -37,16 +38,33 @@ class Task:
         ([SOME, SOME], True),
         ([SOME - 1] * 2, False),
         ([1] * (2 * SOME // 1000), False),
-        ([1000] * (2 * SOME // 1000 + 1), True),
+        ([LEAST] * (2 * SOME // LEAST + 1), True),
+        ([LEAST - 1] * 1000, False),  # selected rows of many columns: a page of each
+        ([100 * SOME, *[LEAST - 1] * 1000], False),
     ],
 )
 def test_tasks_are_shared_by_size(sizes, is_shared):
     done: list[int] = []
     shared: list[int] = []
-    pool = SimpleNamespace(run=lambda tasks: shared.extend(task.source.num_bytes for task in tasks))
+    pool = SimpleNamespace(run=lambda tasks: shared.extend(task.source.num_bytes for task in tasks), threads=2)
     scheduler = TaskScheduler(SimpleNamespace(pool=pool), None, [], None)
     scheduler.run([Task(size, done) for size in sizes])
     assert (shared, done) == ((sizes, []) if is_shared else ([], sizes))
+
+
+@pytest.mark.parametrize(("size", "is_shared"), [(2 * LEAST - 1, False), (2 * LEAST, True)])
+def test_half_of_the_bytes_of_selected_rows_count(size, is_shared):
+    shared: list[object] = []
+    pool = SimpleNamespace(run=shared.extend, threads=2)
+    tasks = [Task(size, [], selection=object()) for _ in range(100)]
+    TaskScheduler(SimpleNamespace(pool=pool), None, [], None).run(tasks)
+    assert bool(shared) == is_shared
+
+
+def test_one_thread_shares_nothing():
+    done: list[int] = []
+    TaskScheduler(SimpleNamespace(pool=SimpleNamespace(threads=1)), None, [], None).run([Task(SOME, done)] * 4)
+    assert done == [SOME] * 4
 
 
 KINDS = {
@@ -83,7 +101,7 @@ def test_column_decoded_again_leaves_other_columns_unchanged(columns: str, known
 
 def test_largest_tasks_come_first_on_several_threads() -> None:
     shared: list[int] = []
-    pool = SimpleNamespace(run=lambda tasks: shared.extend(task.source.num_bytes for task in tasks))
+    pool = SimpleNamespace(run=lambda tasks: shared.extend(task.source.num_bytes for task in tasks), threads=2)
     TaskScheduler(SimpleNamespace(pool=pool), None, [], None).run([Task(size, []) for size in (SOME, 1, 3 * SOME, 2)])
     assert shared == [3 * SOME, SOME, 2, 1]
 

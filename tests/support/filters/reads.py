@@ -35,6 +35,7 @@ SIZES = (
     (pages, "MIN_RUN_BYTES", 400),
     (schedule, "MIN_SHARE_BYTES", 50),
     (schedule, "SINGLE_THREAD_BYTES", 50),
+    (schedule, "MIN_SHARED_TASK_BYTES", 10),
     (schedule, "MAX_COALESCED_BYTES", 400),
 )
 
