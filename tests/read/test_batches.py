@@ -234,6 +234,28 @@ def test_units_are_located_by_page_headers():
     assert again._file.source.num_bytes < 3 * again._file.source.size
 
 
+@pytest.mark.parametrize("kind", ["numbers", "texts", "lists"])
+def test_a_dictionary_is_read_for_pages_with_indices_alone(kind):
+    """Writers give up dictionaries of too many entries: the pages behind hold plain values."""
+    values = pa.array(np.random.default_rng(0).permutation(ROWS).astype(float))
+    if kind == "texts":
+        values = values.cast(pa.string())
+    elif kind == "lists":
+        values = pa.ListArray.from_arrays(np.arange(0, ROWS + 1, 2, dtype=np.int32), values)
+    options = {"dictionary_pagesize_limit": 50_000, "data_page_size": 4096, "compression": None}
+    data = write_buffer(pa.table({"a": values}), row_group_size=ROWS, **options)
+    column = pq.read_metadata(data).row_group(0).column(0)
+    assert column.has_dictionary_page
+    dictionary = column.data_page_offset - column.dictionary_page_offset
+    assert dictionary > 48_000
+    file = numparq.ParquetFile(data)
+    rows = {"row_range": (file.num_rows // 2, file.num_rows), "memory_limit": 400_000, "threads": 1}
+    assert len(check_batches(file, **rows)) > 4
+    before = file._file.source.num_bytes
+    list(file.iter_batches(**rows))
+    assert file._file.source.num_bytes - before < file._file.source.size - dictionary
+
+
 def repeated(rows, values_of_a_page):
     """Build a file of lists with three values each, in version 1 pages of a given size, without an index."""
     ordinals = range(0, 3 * rows, values_of_a_page)

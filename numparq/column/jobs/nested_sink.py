@@ -11,7 +11,7 @@ from numparq.column.buffers import BinaryArray, DictionaryArray
 from numparq.column.nested.levels import LevelDecoder, NestedLeaf, take_leaf_rows
 from numparq.column.read.decode import decode_binary, decode_fixed
 from numparq.column.read.decompress import PageBatches, decompress_pages
-from numparq.column.read.dictionary import all_have_indices
+from numparq.column.read.dictionary import all_have_indices, have_indices
 from numparq.column.read.output import NO_MASK, FixedOutput
 from numparq.column.read.pages import PageFailure, Pages
 from numparq.column.read.row_selection import RowSlice
@@ -279,11 +279,14 @@ class RowCountSink(PageSink):
     ----------
     locations : int64 array, (pages, 3), or None
         Position, size and first row of each data page; None if a page begins within a row, which is a failure, too.
+    needs_dictionary : int8 array, (pages,)
+        Whether each page holds dictionary indices.
     """
 
     leaf: Leaf
     num_rows: int
     locations: np.ndarray | None = None
+    needs_dictionary: np.ndarray = field(default_factory=lambda: np.empty(0, np.int8))
     arrays: list[NestedLeaf] = field(default_factory=list)
     failed: dict[int, int] = field(default_factory=dict)
 
@@ -310,6 +313,8 @@ class RowCountSink(PageSink):
             return
         moved = self._start - int(chunks[0, C_START])
         self._pages.append(np.column_stack([starts + moved, sizes, self._first_rows[first:-1]]))
+        needs = have_indices(Pages(pages.raw, chunks, table)).astype(np.int8)
+        self.needs_dictionary = np.concatenate([self.needs_dictionary, needs])
 
     def finish(self, task: DecodeTask) -> None:
         """Check the number of rows."""

@@ -39,6 +39,8 @@ from .units import MIN_UNIT_ROWS, BatchSize, MemoryShares, UnitPlan, add_filter_
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.column.jobs.nested_sink import RowCountSink
+
     from .arrow_tables import ArrowTableBuilder, ExplodedTableBuilder
 
 
@@ -323,7 +325,8 @@ class PageLocator:
         if table[0, C_QUIRKS] & PREFIX_CARRYOVER:
             return None
         leaf = self._leaves[position]
-        locations = self._locate_pages(leaf, table, chunk.num_rows, row_group)
+        sink = self._walk_pages(leaf, table, chunk.num_rows, row_group)
+        locations = sink.locations
         if locations is None:
             return None
         end = int(locations[-1, :2].sum()) if len(locations) else chunk.start
@@ -334,12 +337,12 @@ class PageLocator:
         if end != chunk.end:
             return None
         index = IndexKey(OFFSET_INDEX, row_group, leaf.index)
-        located = OffsetIndex(pages.locations)
+        located = OffsetIndex(pages.locations, sink.needs_dictionary)
         self._file.entry.put({index: located}, index_bytes(located))
         return pages
 
-    def _locate_pages(self, leaf: Leaf, table: np.ndarray, num_rows: int, row_group: int) -> np.ndarray | None:
-        """Return position, size and first row of each data page: int64 (pages, 3).
+    def _walk_pages(self, leaf: Leaf, table: np.ndarray, num_rows: int, row_group: int) -> RowCountSink:
+        """Locate the data pages, and count the rows of each.
 
         Page headers of a leaf in a list have only the values: its rows are counted by its levels, of verified pages.
         """
@@ -354,7 +357,7 @@ class PageLocator:
             closing(ReadContext(reader, [leaf.name], pool, verify_crc, local, quirks.bit_packed)) as context,
         ):
             DecodeTask(context, [row_group], [0], ScannedPages(reader, table), sink)()
-        return sink.locations
+        return sink
 
 
 class TolerantPageLocator(PageLocator):
