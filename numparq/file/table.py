@@ -139,8 +139,9 @@ class ReadableTable:
         batch_bytes : int, optional
             Approximate bytes of memory of a batch, instead of `batch_rows`.
         memory_limit : int, optional
-            Bytes of memory for decoded rows, rows read ahead, and decoding; default 256 MiB. Batches that the caller
-            holds are not counted.
+            Bytes of memory for decoded rows, rows read ahead, and decoding. Batches that the caller holds are not
+            counted. By default about 256 MiB, and more for many columns: up to 4 MiB of each leaf column, and 2 GiB of
+            all, are decoded at once.
 
         Returns
         -------

@@ -54,8 +54,8 @@ def virtual_row_bytes(names: Iterable[str], file_name: str) -> int:
 class MemoryEstimate:
     """Estimated bytes of decoded rows by the footer; `extra_row_bytes` counts bytes of a row outside these leaves.
 
-    `largest_pages` are those of the chunks. `is_lower_bound`: strings may take far more than is stored (dictionaries
-    without size statistics).
+    `largest_pages` are those of the chunks, `max_group_bytes` are those of the largest row group. `is_lower_bound`:
+    strings may take far more than is stored (dictionaries without size statistics).
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class MemoryEstimate:
         self.largest_pages = LargestPages.of_chunks(chunks)
         self._row_bytes = np.maximum((total - held - merged) / num_rows + extra_row_bytes, 1.0).tolist()
         self._dictionary_bytes, self._merging_bytes = held.tolist(), merged.tolist()
+        self.max_group_bytes: float = (total + num_rows * extra_row_bytes).max(initial=0.0)
 
     def row_bytes(self, row_group: int) -> float:
         """Return the mean bytes of a row of a row group, without `dictionary_bytes`."""

@@ -198,6 +198,19 @@ def test_claimed_rows_take_no_memory(tmp_path, name, way):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", ["batches", "Arrow", "Arrow table"])
+@pytest.mark.parametrize("repetition", [0, OPTIONAL])
+def test_claimed_rows_of_many_columns_take_no_memory(tmp_path, way, repetition):
+    """Parts of a row group may have 2 GiB here, which no page fills."""
+    path = tmp_path / "claims.parquet"
+    pages = [data_page(4, (nulls(4) if repetition else b"") + BODY)]
+    columns = [FileColumn(f"c{number}", INT64, [pages], repetition) for number in range(600)]
+    path.write_bytes(build_file([CLAIMED], columns).stored())
+    assert path.stat().st_size < 200_000
+    assert growth(path, way) < GROWTH
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "times"), [("x" * LONG, 2), ('{"columns": [], "x": "' + "x" * LONG + '"}', 3)], ids=["unknown", "pandas"]
 )

@@ -230,8 +230,10 @@ class SplitReader:
         ----------
         split : Split
             A split of this table.
-        batch_rows, memory_limit
+        batch_rows
             As in `numparq.Dataset.iter_batches`.
+        memory_limit : int, optional
+            As in `numparq.Dataset.iter_batches`; by default about 256 MiB, however many columns there are.
         lost : list of Lost, optional
             As in `frame`.
 
@@ -247,7 +249,7 @@ class SplitReader:
         FileNotFoundError, InvalidFileError
             As in `frame`.
         """
-        with self._units(split, self._spec.options, BatchSize(memory_limit, batch_rows), lost) as units:
+        with self._units(split, self._spec.options, _sizes(memory_limit, batch_rows), lost) as units:
             yield from Batches(units)
 
     def tables(
@@ -267,7 +269,7 @@ class SplitReader:
         batch_rows : int, optional
             Maximum number of rows of a table.
         memory_limit : int, optional
-            As in `numparq.Dataset.iter_batches`.
+            As in `frames`.
         lost : list of Lost, optional
             As in `frame`.
 
@@ -281,7 +283,7 @@ class SplitReader:
         LimitError, FileNotFoundError, InvalidFileError
             As in `frames`.
         """
-        with self._units(split, _for_arrow(self._spec.options), BatchSize(memory_limit, batch_rows), lost) as units:
+        with self._units(split, _for_arrow(self._spec.options), _sizes(memory_limit, batch_rows), lost) as units:
             for table in units.tables():
                 yield from _cut(table, batch_rows)
                 del table
@@ -356,6 +358,11 @@ def check_arrived(runtime_filters: RuntimeFilters) -> tuple[RuntimeFilter, ...]:
 
 def _for_arrow(options: ScanOptions) -> ScanOptions:
     return replace(options, dtype_backend="pyarrow", variants="bytes")
+
+
+def _sizes(memory_limit: int | None, batch_rows: int | None) -> BatchSize:
+    """Return the size of units and batches; without a limit that of one, as several tasks may share a machine."""
+    return BatchSize(memory_limit, batch_rows, leaf_bytes=0)
 
 
 def _slices(groups: Sequence[RowGroupRange]) -> list[RowSlice]:

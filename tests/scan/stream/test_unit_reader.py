@@ -11,6 +11,9 @@ import pytest
 
 import numparq
 from numparq import col
+from numparq.dataset import split_table
+from numparq.scan.scan import Scan
+from numparq.scan.stream import units
 
 duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
 
@@ -110,6 +113,95 @@ def test_batches_respect_memory_limit(folder):
         assert len(batches) > 10
         with pytest.raises(numparq.LimitError):
             dataset.iter_batches(batch_rows=60_000, memory_limit=1_000_000)
+
+
+# --- row groups of many columns ---------------------------------------------------------------------------------------
+
+ROWS = 8000
+
+
+@pytest.fixture
+def wide(monkeypatch, tmp_path):
+    """Return a file of 60 columns; units have 300 KB, parts of row groups 50 KB of each leaf column."""
+    monkeypatch.setattr(units.BatchSize, "DEFAULT_LIMIT", 1_200_000)
+    monkeypatch.setattr(units.BatchSize.__init__, "__defaults__", (None, None, None, 50_000))
+    rng = np.random.default_rng(0)
+    columns = {f"f{number}": rng.random(ROWS) for number in range(58)}
+    columns["s"] = rng.integers(0, 500, ROWS).astype(str)
+    columns["n"] = pa.array(rng.integers(0, 9, ROWS), mask=rng.random(ROWS) < 0.5)
+
+    def write(rows):
+        pq.write_table(pa.table(columns), tmp_path / "wide.parquet", rows, data_page_size=4096, write_batch_size=500)
+        return numparq.ParquetFile(tmp_path / "wide.parquet")
+
+    return write
+
+
+@pytest.fixture
+def unit_rows(monkeypatch):
+    """Return the rows of each unit that is read."""
+    counts = []
+    original = Scan.read_unit
+
+    def read_unit(self, files, limit, convert):
+        found = original(self, files, limit, convert)
+        counts.append(found[0])
+        return found
+
+    monkeypatch.setattr(Scan, "read_unit", read_unit)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (3000, [3000, 3000, 2000]),  # a row group of 1.5 MB
+        (ROWS, [6000, 2000]),  # a part of 50 KB of each column is 3 MB
+        (200, [600] * 13 + [200]),  # three are a unit of 300 KB
+    ],
+)
+def test_large_parts_of_many_columns(wide, unit_rows, rows, expected):
+    with wide(rows) as file:
+        batches = check_batches(file)
+        assert unit_rows == pytest.approx(expected, rel=0.25)
+        assert max(map(len, batches)) < 2000 or rows < 2000
+        unit_rows.clear()
+        check_batches(file, batch_rows=700)
+        assert unit_rows == pytest.approx(expected, rel=0.3)
+        unit_rows.clear()
+        assert pa.table(file).equals(file.to_arrow())
+
+
+def test_a_memory_limit_is_kept_for_many_columns(wide, unit_rows):
+    with wide(ROWS) as file:
+        check_batches(file, memory_limit=1_200_000)
+        assert len(unit_rows) > 20
+
+
+def test_large_parts_have_a_maximum(wide, unit_rows, monkeypatch):
+    monkeypatch.setattr(units, "_MAX_GROUP_BYTES", 700_000)
+    with wide(ROWS) as file:
+        check_batches(file)
+        assert max(unit_rows) * 60 * 8 < 700_000 < 2 * max(unit_rows) * 60 * 8
+
+
+@pytest.mark.parametrize("most", [1_000_000, 3_000_000])
+def test_large_parts_are_not_read_ahead(wide, monkeypatch, most):
+    monkeypatch.setattr(units, "_MAX_PREFETCHED_BYTES", most)
+    with wide(ROWS) as file:
+        for batches in (file.iter_batches(), file.iter_batches(batch_rows=100)):
+            assert batches._units.reads_ahead == (most > 2_500_000)
+    with wide(200) as file:
+        assert file.iter_batches()._units.reads_ahead
+
+
+def test_splits_have_small_parts(wide, unit_rows):
+    """Several tasks may share a machine."""
+    with wide(ROWS) as file:
+        table = split_table(file.source.name)
+    frames = [frame for split in table.splits for frame in table.frames(split)]
+    assert sum(map(len, frames)) == ROWS
+    assert len(unit_rows) > 12
 
 
 # --- Arrow ------------------------------------------------------------------------------------------------------------
