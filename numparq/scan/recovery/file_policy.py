@@ -21,6 +21,7 @@ from numparq.scan.filter_columns import FilterBuffers, column_vector, leaf_posit
 from numparq.scan.filter_rows import BATCH_ROWS
 
 from .footer_checks import TolerantChunkTables
+from .intact_pages import DamagedChunk
 from .losses import Losses, Lost
 from .lost_rows import take_intact
 from .retry import damage_scheduler
@@ -51,16 +52,22 @@ class SkipDamagedFile:
         Output rows of the selected row groups that satisfy the predicate; None without one.
     """
 
-    def __init__(self, name: str, footer: Footer, damaged_chunks: Mapping[tuple[int, str], ParquetError]) -> None:
+    def __init__(
+        self,
+        name: str,
+        footer: Footer,
+        damaged_chunks: Mapping[tuple[int, str], ParquetError],
+        damaged_pages: dict[tuple[int, str], DamagedChunk],
+    ) -> None:
         self.losses = Losses(name, [0, *np.cumsum(footer.row_group_num_rows).tolist()])
         self.matching: RowRanges | None = None
-        self._damaged_chunks = damaged_chunks
+        self._damaged = damaged_chunks, damaged_pages
 
     def chunk_tables(
         self, footer: Footer, leaves: Sequence[Leaf], row_groups: Sequence[int], end: int, files: MultiFileSource | None
     ) -> TolerantChunkTables:
         """Build the chunk tables."""
-        self._tables = TolerantChunkTables(footer, leaves, row_groups, end, files, self._damaged_chunks)
+        self._tables = TolerantChunkTables(footer, leaves, row_groups, end, files, *self._damaged)
         return self._tables
 
     def scheduler(

@@ -25,6 +25,7 @@ from numparq.kernels.tables import (
     P_TYPE,
 )
 
+from .intact_pages import DamagedChunk
 from .losses import without_frames
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ _DICTIONARY = 1 << PLAIN_DICTIONARY | 1 << RLE_DICTIONARY
 class TolerantChunkTables(ChunkTables):
     """Chunk tables in which a column chunk with damaged metadata, or one known to be damaged, is empty.
 
-    `faults` are the errors of emptied chunks, by row group and leaf position.
+    `faults` are the errors of emptied chunks, by row group and leaf position. `damaged_pages` is what units
+    of the read have found of damaged nested chunks, by row group and name of the leaf.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class TolerantChunkTables(ChunkTables):
         end: int,
         files: MultiFileSource | None,
         damaged_chunks: Mapping[tuple[int, str], ParquetError],
+        damaged_pages: dict[tuple[int, str], DamagedChunk] | None = None,
     ) -> None:
+        self.damaged_pages = {} if damaged_pages is None else damaged_pages
         self.footer = footer
         self.leaves = leaves
         self.faults: dict[tuple[int, int], ParquetError] = {}

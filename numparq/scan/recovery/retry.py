@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.row_ranges import RowRanges
 
 from .footer_checks import PageHeaderCheck, TolerantChunkTables
+from .intact_pages import IntactPages, decode_known_pages, record_pages
 from .located_rows import decode_located_rows
 from .losses import Losses, LostRows, catch_damage, without_frames
 from .lost_rows import LostPiece, PartialLeaf, slice_piece
@@ -66,7 +67,7 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
     """Run a task; if it fails, its chunks one by one. What cannot be decoded is lost."""
     for row_group, column in zip(task.row_groups, task.columns, strict=True):
         losses.forget(row_group, column)
-    if decode_located_rows(tables, task):
+    if decode_located_rows(tables, task) or _decode_known_pages(tables, losses, task):
         return
     chunks = task.source.chunks.copy()
     if catch_damage(task) is None:
@@ -82,12 +83,24 @@ def _run_task(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> 
             num_nulls = _store(task, single, IntactPages(lost=lost), losses)
         elif (error := catch_damage(single)) is not None:
             single = task.single(position)
-            num_nulls = _store(task, single, _decode_pages(tables, single, error), losses)
+            decoded = _decode_pages(tables, single, error)
+            num_nulls = _store(task, single, decoded, losses)
+            if decoded.failed is None:
+                record_pages(tables.damaged_pages, tables.leaves[column].name, single, decoded)
         else:
             sink.failed.update(single.sink.failed)
             sink.arrays.extend(single.sink.arrays)
             num_nulls = int(single.source.chunks[0, C_NULL_COUNT])
         chunks[position, C_NULL_COUNT] = num_nulls
+
+
+def _decode_known_pages(tables: TolerantChunkTables, losses: Losses, task: DecodeTask) -> bool:
+    """Run a task of some rows of a chunk whose damage another unit has found; return whether it succeeded."""
+    known = decode_known_pages(tables.damaged_pages, tables.leaves[task.columns[0]].name, task)
+    if known is not None:
+        num_nulls = _store(task, task.single(0), known, losses)
+        task.source.chunks[0, C_NULL_COUNT] = num_nulls
+    return known is not None
 
 
 def _decode_pages(tables: TolerantChunkTables, task: DecodeTask, error: ParquetError) -> IntactPages:
@@ -185,33 +198,6 @@ def _leaf_with_losses(sink: NestedSink, decoded: IntactPages, first: int, stop: 
     rows = RowRanges.all(stop - first)
     partial_leaf = PartialLeaf(parts, stop - first, sink.rows.row_group)
     return partial_leaf if rows - partial_leaf.intact else partial_leaf.take(rows, sink.leaf, sink.target)
-
-
-@dataclass
-class IntactPages:
-    """Decoded part of a damaged chunk.
-
-    Attributes
-    ----------
-    tasks : list of (int, int, DecodeTask)
-        Rows, counted within the row group, and the task that has decoded only these; in order.
-    lost : list of LostRows
-        All others.
-    failed : int or None
-        The status, out of RETRY_STATUSES, with which the chunk asks for another output type.
-    num_other_rows : int
-        Number of lost pages whose levels have another number of rows than `WalkedChunk`.
-    """
-
-    tasks: list[tuple[int, int, DecodeTask]] = field(default_factory=list)
-    lost: list[LostRows] = field(default_factory=list)
-    failed: int | None = None
-    num_other_rows: int = 0
-
-    @property
-    def num_lost_rows(self) -> int:
-        """Number of lost rows."""
-        return sum(lost.stop - lost.first for lost in self.lost)
 
 
 def decode_intact_pages(task: DecodeTask, walked: WalkedChunk, num_rows: int) -> IntactPages:

@@ -19,6 +19,7 @@ from numparq.to_pandas.labels import row_index
 
 from .file_policy import SkipDamagedFile
 from .footer_checks import is_within
+from .intact_pages import DamagedChunk
 from .losses import LOST_ATTR, Lost, choose_columns, without_frames
 from .lost_rows import drop_lost_rows
 
@@ -74,12 +75,14 @@ class SkipDamaged:
         self._intact: RowRanges | None = None
         self._num_rows = 0
         self._damaged_chunks: dict[str, dict[tuple[int, str], ParquetError]] = {}
+        self._damaged_pages: dict[str, dict[tuple[int, str], DamagedChunk]] = {}
         self._damaged_columns: dict[Any, ParquetError] = {}
 
     def file_policy(self, file: OpenFile) -> SkipDamagedFile:
         """Return the policy for another attempt at the rows of a file."""
         name = file.source.name
-        return SkipDamagedFile(name, file.footer, self._damaged_chunks.get(name, {}))
+        chunks, pages = self._damaged_chunks.get(name, {}), self._damaged_pages.setdefault(name, {})
+        return SkipDamagedFile(name, file.footer, chunks, pages)
 
     def read_with_retries(
         self, attempt: Callable[[Any], pd.DataFrame], columns: Any, known: Callable[[], Sequence[str]]
