@@ -201,6 +201,17 @@ def wide_mixed(rng: np.random.Generator, size: int) -> pa.Table:
     return pa.table({f"c{index:04}": makers[index % len(makers)]() for index in range(size)})
 
 
+def wide_long(rng: np.random.Generator, size: int) -> pa.Table:
+    """Return `size` columns of 50,000 rows: floats, integers and names in turn."""
+    rows = 50_000
+    makers = (
+        lambda: rng.random(rows),
+        lambda: rng.integers(0, 10**9, rows),
+        lambda: make.choice(rng, rows, make.CITIES),
+    )
+    return pa.table({f"c{index:04}": makers[index % len(makers)]() for index in range(size)})
+
+
 def growing_keys(rng: np.random.Generator, size: int) -> pa.Table:
     """Return one int64 column of growing keys."""
     return pa.table({"key": make.growing_keys(rng, size)})

@@ -190,8 +190,14 @@ def test_partitions_from_the_command_line(folder, tmp_path, capsys):
 def test_asv_classes_run(folder):
     code = """if True:
         import inspect
-        from benchmarks import batches, partitions
-        for kind, name in ((batches.Batches, "points"), (partitions.WritePartitions, "events")):
+        from benchmarks import batches, partitions, wide_streams
+        for kind, name in (
+            (batches.Batches, "points"),
+            (partitions.WritePartitions, "events"),
+            (wide_streams.WideStreams, "to-arrow"),
+            (wide_streams.WideStreams, "batches"),
+            (wide_streams.WideStreams, "batches-in-limit"),
+        ):
             instance = kind()
             instance.setup(name)
             for method, call in inspect.getmembers(instance, inspect.ismethod):
