@@ -63,7 +63,7 @@ def column_statistics(file: OpenFile, column: ColumnName) -> list[ColumnStatisti
     """Return the trusted statistics of a column, one for each row group; SchemaError without such a leaf column."""
     leaf = _single_leaf(file, column)
     row_groups = range(file.num_row_groups)
-    trusted = row_group_statistics(file, leaf, row_groups)
+    trusted = row_group_statistics(file.footer, leaf, row_groups)
     extra = _flags_and_distinct_counts(file, leaf)
     containers = [_without_moved_bounds(leaf, trusted.container(at)) for at in row_groups]
     lows = _typed_values(file, leaf, [each.min_value for each in containers])

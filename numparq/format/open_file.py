@@ -137,6 +137,10 @@ class OpenFile(Reopenable):
                 raise replaced_file_error(self.source.name)
             raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
 
+    def data_end(self, position: int) -> int:
+        """Return the end of the data of the file that has the byte at a position."""
+        return self.footer_start
+
     @property
     def coalescing(self) -> Coalescing:
         """The caller's coalescing, or the default for local files or object stores."""

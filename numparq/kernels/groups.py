@@ -30,7 +30,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "selection.fixed_pages": ("read_fixed_rows",),
         "selection.lazy_pages": (),
         "selection.rows": (),
-        "thrift.records": ("read_thrift_struct", "read_thrift_structs"),
+        "thrift.records": ("read_thrift_struct", "read_thrift_structs", "read_thrift_roots"),
         "thrift.wire": (),
     },
     "objects": {

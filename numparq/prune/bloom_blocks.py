@@ -238,13 +238,13 @@ def _read_guessed(
     missing: dict[FilterLocation, list[tuple[int, int]]] = {}
     for place, guess in guesses.items():
         size = _HEADER_BYTES if guess is None else guess.start - place[0]
-        places.append((place[0], min(size, file.footer_start - place[0])))
+        places.append((place[0], min(size, file.data_end(place[0]) - place[0])))
         missing[place] = [] if guess is None else guess.missing_blocks(wanted[place])
         places += [] if guess is None else _block_ranges(guess, missing[place])
     pieces = iter(_fetched(file, places))
     found: dict[FilterLocation, BloomFilterBlocks | None] = {}
     for place, guess in guesses.items():
-        header = found[place] = _header(next(pieces), place[0], file.footer_start)
+        header = found[place] = _header(next(pieces), place[0], file.data_end(place[0]))
         for part in missing[place]:
             piece = next(pieces)
             if header is not None and guess is not None and header.same_location(guess):

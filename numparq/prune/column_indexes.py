@@ -52,7 +52,7 @@ class ColumnIndexPruner:
                 continue
             num_rows = np.concatenate([pages.row_stops - pages.first_rows for pages, _ in known])
             index = ColumnIndex.concatenate([index for _, index in known])
-            statistics = page_statistics(index, num_rows, leaf, column_order(file, leaf), file.footer.created_by)
+            statistics = page_statistics(index, num_rows, leaf, column_order(file.footer, leaf), file.footer.created_by)
             pages_of = [None if pair is None else pair[0] for pair in pairs]
             self._columns[leaf.index] = LeafPageStatistics(pages_of, statistics)
             self.num_bytes += _COLUMN_BYTES + _PAGE_BYTES * len(statistics) + (len(index.data) if len(known) > 1 else 0)

@@ -38,7 +38,7 @@ from .dictionary_page import (
 _LARGEST = 1 << 20
 _SHARE = 4  # a dictionary is read if it is at most a quarter of the bytes that it may save
 # Least bytes to save: reading fewer takes no longer than checking a dictionary (local), or a round trip (remote).
-_WORTH_A_LOOK, _WORTH_A_TRIP = 1 << 10, 4 << 20
+_WORTH_A_LOOK, _WORTH_A_TRIP = 64 << 10, 4 << 20
 _TRIED = 2  # row groups tried first; if none of them is pruned, the others are not tried
 
 

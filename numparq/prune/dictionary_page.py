@@ -66,6 +66,8 @@ def first_data_pages(file: OpenFile, row_groups: Sequence[int], leaf: Leaf) -> d
         except ParquetError:
             return {}
         offsets = words[:, _page_offset_layout().slot("meta_data.data_page_offset")]
+        if file.footer.data_bounds is not None:
+            offsets = offsets + file.footer.data_bounds[missing, 0]
         known.update(zip(missing, offsets.tolist(), strict=True))
     return known
 

@@ -13,7 +13,7 @@ from numparq.errors import ParquetError
 from numparq.format import writer_quirks
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.open_file import OpenFile
-from numparq.format.page_index import ColumnIndex, OffsetIndex
+from numparq.format.page_index import PAGE_OFFSET, ColumnIndex, OffsetIndex
 from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
 from numparq.format.schema import Leaf
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
@@ -76,12 +76,21 @@ class IndexLocations:
         return located
 
     def _read(self, chunks: Sequence[_Chunk]) -> None:
-        words = _read_locations(self._footer, self._end, chunks)
+        bounds = self._footer.data_bounds
+        if bounds is None:
+            words = _read_locations(self._footer, self._end, chunks)
+        else:
+            begin, end = bounds[[group for group, _ in chunks]].T[..., None]
+            words = _read_locations(self._footer, end, chunks)
+            words[..., 0] = np.where(words[..., 0] == _NOWHERE, _NOWHERE, words[..., 0] + begin)
         self._known.update(zip(chunks, words.reshape(len(chunks), -1).tolist(), strict=True))
 
 
-def _read_locations(footer: Footer, end: int, chunks: Sequence[_Chunk]) -> np.ndarray:
-    """Return position and length of each kind, int64 of shape (chunks, kinds, 2); position -1 if missing."""
+def _read_locations(footer: Footer, end: int | np.ndarray, chunks: Sequence[_Chunk]) -> np.ndarray:
+    """Return position and length of each kind, int64 of shape (chunks, kinds, 2); position -1 if missing.
+
+    `end` is that of the file's data, or int64 (chunks, 1).
+    """
     wanted, slots = _location_layout()
     groups, leaves = zip(*chunks, strict=True)
     try:
@@ -195,6 +204,11 @@ class PageIndexReader:
             return
         pieces = self._file.reader.read_modules(ranges)
         found = {key: _decoded(key.kind, piece) for (key, _, _), piece in zip(located, pieces, strict=True)}
+        bounds = self._file.footer.data_bounds
+        if bounds is not None:
+            for key, index in found.items():
+                if isinstance(index, OffsetIndex):
+                    index.locations[:, PAGE_OFFSET] += bounds[key.row_group, 0]
         entry.put(found, sum(map(index_bytes, found.values())))
 
     def walk_headers(self, chunks: Iterable[tuple[int, int, ChunkPages]]) -> list[int]:

@@ -172,7 +172,7 @@ class ReadPlanner:
             return ([*row_groups], {*row_groups}) if bound.value else ([], set())
         statistics: dict[int, PruningStatistics] = {}
         for leaf in filter_leaves(bound):
-            statistics[leaf.index] = row_group_statistics(self._file, leaf, row_groups)
+            statistics[leaf.index] = row_group_statistics(self._file.footer, leaf, row_groups)
         may, must = containers_match(bound, statistics, len(row_groups))
         return [*compress(row_groups, may.tolist())], {*compress(row_groups, must.tolist())}
 

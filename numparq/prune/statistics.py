@@ -12,7 +12,7 @@ import numpy as np
 from numparq.errors import ParquetError
 from numparq.expr.sort_keys import KeyDomain
 from numparq.format.column_order import NO_ORDER, ColumnOrder, declared_orders, may_have_nans
-from numparq.format.open_file import OpenFile
+from numparq.format.footer.file_metadata import Footer
 from numparq.format.page_index import UNKNOWN
 from numparq.format.physical_type import BYTE_ARRAY
 from numparq.format.schema import Leaf
@@ -151,20 +151,20 @@ def _statistics_layout() -> ThriftLayout:
     return thrift_layout("ColumnChunk", "meta_data.num_values", _STATISTICS)
 
 
-def row_group_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
+def row_group_statistics(footer: Footer, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
     """Return the trusted statistics of a column by row group, from the footer alone; cached with the footer."""
-    cache, key = file.footer.cache, ("statistics", leaf.index, *row_groups)
+    cache, key = footer.cache, ("statistics", leaf.index, *row_groups)
     known: tuple[Leaf, PruningStatistics] | None = cache.get(key)
     if known is not None and (known[0] is leaf or known[0] == leaf):
         return known[1]
-    statistics = _read_statistics(file, leaf, row_groups)
+    statistics = _read_statistics(footer, leaf, row_groups)
     return statistics if known is not None else cache.get_or_make(key, lambda: (leaf, statistics))[1]
 
 
-def _read_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
-    layout, wrong = _statistics_layout(), untrusted_statistics(file.footer.created_by, leaf)
+def _read_statistics(footer: Footer, leaf: Leaf, row_groups: Sequence[int]) -> PruningStatistics:
+    layout, wrong = _statistics_layout(), untrusted_statistics(footer.created_by, leaf)
     try:
-        words = file.footer.chunks.read_words(layout, row_groups, [leaf.index] * len(row_groups))
+        words = footer.chunks.read_words(layout, row_groups, [leaf.index] * len(row_groups))
     except ParquetError:
         return PruningStatistics.unknown(np.full(len(row_groups), UNKNOWN, np.int64))
 
@@ -181,14 +181,14 @@ def _read_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> P
         return np.where(is_old[:, None], older, newer)
 
     num_values, unknown = number("meta_data.num_values"), np.full(len(words), UNKNOWN)
-    order = column_order(file, leaf)
-    old_order = deprecated_order(leaf, order, file.footer.created_by)  # equal to `order` if both are defined
+    order = column_order(footer, leaf)
+    old_order = deprecated_order(leaf, order, footer.created_by)  # equal to `order` if both are defined
     is_old = (number(f"{_STATISTICS}.min_value") < 0) & (number(f"{_STATISTICS}.max_value") < 0)
     is_old |= order.kind == "none"
     low, high = (number(f"{_STATISTICS}.is_{which}_value_exact") for which in ("min", "max"))
     is_exact = (low == 1) & (high == 1) if leaf.physical == BYTE_ARRAY else (low != 0) & (high != 0)
     return PruningStatistics(
-        file.footer.chunks.data,
+        footer.chunks.data,
         bounds("min_value", "min"),
         bounds("max_value", "max"),
         num_values,
@@ -200,13 +200,13 @@ def _read_statistics(file: OpenFile, leaf: Leaf, row_groups: Sequence[int]) -> P
     )
 
 
-def column_order(file: OpenFile, leaf: Leaf) -> ColumnOrder:
-    """Return the column order that the file declares; NO_ORDER if only deprecated bounds can be trusted."""
-    return file.footer.cache.get_or_make(("order", leaf), lambda: _order_in(file, leaf))
+def column_order(footer: Footer, leaf: Leaf) -> ColumnOrder:
+    """Return the column order that a footer declares; NO_ORDER if only deprecated bounds can be trusted."""
+    return footer.cache.get_or_make(("order", leaf), lambda: _order_in(footer, leaf))
 
 
-def _order_in(file: OpenFile, leaf: Leaf) -> ColumnOrder:
-    names = file.footer.column_orders
+def _order_in(footer: Footer, leaf: Leaf) -> ColumnOrder:
+    names = footer.column_orders
     return declared_orders([leaf], None if names is None else [names[leaf.index]])[0]
 
 

@@ -97,7 +97,7 @@ class FileReader:
         """Join the files; return the joined file and all its rows."""
         from .joined_files import JoinedFile, JoinedFilePolicy
 
-        self.file = self.joined = joined = JoinedFile([one.file for one in files], self.leaves)
+        self.file = self.joined = joined = JoinedFile([one.file for one in files], self._all_leaves)
         self.policy = JoinedFilePolicy()
         return joined, all_row_slices(joined.footer)
 
@@ -135,7 +135,11 @@ class FileReader:
     @property
     def counts(self) -> list[int]:
         """Number of rows of each file."""
-        return [self.num_rows] if self.joined is None else np.diff(self.joined.first_rows).tolist()
+        if self.joined is None:
+            return [self.num_rows]
+        if self.selections is self._slices:
+            return np.diff(self.joined.first_rows).tolist()
+        return self.joined.count_rows(self.selections)
 
     @property
     def row_groups(self) -> list[int]:

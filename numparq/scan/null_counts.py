@@ -13,6 +13,7 @@ from .file_columns import FileColumns
 
 if TYPE_CHECKING:
     from .file_reader import FileReader
+    from .unread_files import UnreadFiles
 
 
 def file_may_have_nulls(file: OpenFile, leaves: Sequence[Leaf]) -> list[bool]:
@@ -25,7 +26,7 @@ def file_may_have_nulls(file: OpenFile, leaves: Sequence[Leaf]) -> list[bool]:
     ]
 
 
-def merge_may_be_null(readers: Sequence[FileReader], num_leaves: int) -> list[bool]:
+def merge_may_be_null(readers: Sequence[FileReader | UnreadFiles], num_leaves: int) -> list[bool]:
     """Return for each projected leaf whether it may be null in any file."""
     merged = [False] * num_leaves
     for columns, some in _by_columns(readers).items():
@@ -36,7 +37,7 @@ def merge_may_be_null(readers: Sequence[FileReader], num_leaves: int) -> list[bo
     return merged
 
 
-def merge_null_counts(readers: Sequence[FileReader], num_leaves: int) -> list[int | None]:
+def merge_null_counts(readers: Sequence[FileReader | UnreadFiles], num_leaves: int) -> list[int | None]:
     """Return for each projected leaf 0 without nulls, 1 with nulls, and None if a file has no count."""
     merged: list[int | None] = [0] * num_leaves
     for columns, some in _by_columns(readers).items():
@@ -48,9 +49,9 @@ def merge_null_counts(readers: Sequence[FileReader], num_leaves: int) -> list[in
     return merged
 
 
-def _by_columns(readers: Sequence[FileReader]) -> dict[FileColumns, list[FileReader]]:
+def _by_columns(readers: Sequence[FileReader | UnreadFiles]) -> dict[FileColumns, list[FileReader | UnreadFiles]]:
     """Return the readers, those of files with the same columns together."""
-    groups: dict[FileColumns, list[FileReader]] = {}
+    groups: dict[FileColumns, list[FileReader | UnreadFiles]] = {}
     for reader in readers:
         groups.setdefault(reader.columns, []).append(reader)
     return groups

@@ -215,6 +215,12 @@ class ProjectedColumns:
                 targets.append(apply_dates(target, self._options.dates))
         return targets
 
+    @cached_property
+    def has_categories(self) -> bool:
+        """Whether a flat column is decoded as codes and categories."""
+        targets = self._flat_output_types([True] * len(self.leaves), self._options.categorical_names)
+        return any(target.entry_type is not None for target in targets)
+
     def schema_only_types(self, may_be_null: Sequence[bool]) -> list[OutputType]:
         """Return the schema-only type of each leaf, the same for every unit, file or split of a read.
 

@@ -14,6 +14,7 @@ from numparq.column.read.row_selection import SLICE_STOP
 from numparq.column.scratch import UNLIMITED, ScratchShare, ThreadScratch
 from numparq.errors import LimitError, ParquetError, SchemaError, error_context
 from numparq.format.open_file import OpenFile
+from numparq.plan.row_ranges import RowRanges
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.numbers import unmasked
 from numparq.to_pandas.temporal import are_times
@@ -31,15 +32,16 @@ from .null_counts import file_may_have_nulls, merge_may_be_null, merge_null_coun
 from .options import ScanOptions, select_row_slices
 from .projected_columns import ProjectedColumns, project_columns
 from .scan_file import ScanFile
+from .whole_row_groups import FEW_TASKS, whole_row_groups
 from .wrong_indexes import doubts_indexes, read_at_most_twice, read_without_indexes
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.plan.read_plan import ReadPlan
-    from numparq.plan.row_ranges import RowRanges
 
     from .recovery.skip_damaged import SkipDamaged
+    from .unread_files import UnreadFiles
 
 _Unit = TypeVar("_Unit")
 
@@ -76,11 +78,14 @@ class Scan:
     ----------
     opened, may_read_again, ignores_indexes
         As in `IndexedScan`.
+    unread : sequence of UnreadFiles
+        Further files, which are not even opened. Their null counts decide the dtypes as well.
     locate_pages : callable or None
         Locates the pages of partly selected row groups, whose page indexes are ignored.
     """
 
     opened: Sequence[FileReader] = ()
+    unread: Sequence[UnreadFiles] = ()
     may_read_again, ignores_indexes = True, False
     locate_pages: Callable[[Sequence[ScanFile]], None] | None = None
 
@@ -131,6 +136,11 @@ class Scan:
             return cls(projection, scan_file.without_rows() or [scan_file], options, skip)
         return cls(projection, [scan_file], options, skip)
 
+    def add_unread(self, unread: Sequence[UnreadFiles]) -> None:
+        """Add files that have no matching rows."""
+        self.unread = unread
+        self._is_identity = self._is_identity and not unread
+
     # --- reads --------------------------------------------------------------------------------------------------------
 
     def read(self) -> pd.DataFrame:
@@ -143,7 +153,7 @@ class Scan:
             if self._is_identity:
                 null_counts = readers[0].chunk_tables.null_counts[: len(projection.leaves)]
             else:
-                null_counts = merge_null_counts(readers, len(projection.leaves))
+                null_counts = merge_null_counts([*readers, *self.unread], len(projection.leaves))
             types = projection.output_types(null_counts)
             decoded_types = projection.fix_cast_types(types, self.may_be_null) if projection.cast_positions else types
             if self.selected is not self.files:
@@ -243,7 +253,7 @@ class Scan:
             return self.projection.may_be_null
         readers = self._readers(self.files)
         self._unused_readers = {reader.files[0]: reader for reader in readers}
-        return merge_may_be_null(readers, len(self.projection.leaves))
+        return merge_may_be_null([*readers, *self.unread], len(self.projection.leaves))
 
     # --- readers ------------------------------------------------------------------------------------------------------
 
@@ -251,19 +261,27 @@ class Scan:
         """Limit the decoding threads, and the scratch buffers of each."""
         self._threads, self._scratch_share = threads, scratch_share
 
+    @cached_property
+    def _needs_all_dictionaries(self) -> bool:
+        """Whether columns have categories, to which each file without matching rows adds its own."""
+        options = self._options
+        return (options.filters is not None or bool(options.runtime_filters)) and self.projection.has_categories
+
     def file_reader(self, scan_file: ScanFile) -> FileReader:
         """Return a reader of a file, to plan its rows or to estimate them."""
         (reader,) = self._readers([scan_file])
         return reader
 
     def _readers(self, files: Sequence[ScanFile], limit: int | None = None) -> list[FileReader]:
-        """Return single-use readers of files; whole files are joined."""
+        """Return single-use readers of files, some of them joined."""
         skip, readers = self._skip, []
         runs: Sequence[Sequence[ScanFile]] = (files,)
         if len(files) != 1:
-            from .joined_files import divide_into_runs
+            runs = [[one] for one in files]
+            if skip is None and limit is None and not self.ignores_indexes and not self._needs_all_dictionaries:
+                from .joined_files import divide_into_runs
 
-            runs = divide_into_runs(files, skip is None and limit is None)
+                runs = divide_into_runs(files)
         for run in runs:
             reader = self._unused_readers.pop(run[0], None)
             if reader is None or reader.files != run:
@@ -296,9 +314,13 @@ class Scan:
                 readers = self._select(readers, limit)
             if options.memory_limit is not None:
                 check_rows_memory(readers, types, self.projection.virtual, options, thread_count(self._threads))
-            count = 0
+            count = num_tasks = 0
             for reader in readers:
                 count += reader.selections.num_rows
+                num_tasks += len(reader.selections.table) * len(types)
+            found = self._decode_whole(readers, types) if selects_rows and num_tasks > FEW_TASKS else None
+            if found is not None:
+                return found
             layout = allocate_blocks(types, count, self.projection.index_leaves)
             if len(readers) == 1 and readers[0].columns.is_identity:
                 return readers, layout, readers[0].decode(layout, range(len(types)))
@@ -306,6 +328,32 @@ class Scan:
         finally:
             for resource in reversed(opened):
                 resource.close()
+
+    def _decode_whole(
+        self, readers: list[FileReader], types: list[OutputType]
+    ) -> tuple[list[FileReader], BlockLayout, list[DecodedColumn]] | None:
+        """Decode all rows of small row groups with selected ones, and keep these; None if it does not pay, or fails."""
+        if self._skip is not None or self._options.memory_limit is not None:
+            return None
+        whole = whole_row_groups(readers)
+        if whole is None:
+            return None
+        selected = [reader.selections for reader in readers]
+        for reader, each in zip(readers, whole, strict=True):
+            reader.selections = each.slices
+        starts = _starts(readers)
+        try:
+            layout = allocate_blocks(types, starts[-1], self.projection.index_leaves)
+            buffers = self._decode_shared(readers, layout)
+        except (ParquetError, MemoryError):
+            return None
+        finally:
+            for reader, rows in zip(readers, selected, strict=True):
+                reader.selections = rows
+        from .recovery.lost_rows import keep_rows
+
+        kept = np.concatenate([each.kept.bounds + start for each, start in zip(whole, starts, strict=False)])
+        return readers, *keep_rows(layout, buffers, self.projection.leaves, RowRanges(kept))
 
     def _decode_shared(self, readers: Sequence[FileReader], layout: BlockLayout) -> list[DecodedColumn]:
         """Decode several files, or one whose columns are mapped, into the frame's memory."""

@@ -57,7 +57,7 @@ def read_without_indexes(scan: IndexedScan, read: Callable[[], _Result]) -> _Res
     """
     from numparq.prune.index_reader import ignore_page_indexes
 
-    files = [(reader.file, reader.context.doubts_indexes) for reader in scan.opened if reader.joined is None]
+    files = [(one.file, reader.context.doubts_indexes) for reader in scan.opened for one in reader.files]
     ignored_before = [ignore_page_indexes(file, True) for file, _ in files]
     scan.opened, scan.ignores_indexes, is_read = (), True, False
     try:

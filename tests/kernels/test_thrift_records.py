@@ -188,16 +188,18 @@ def test_structs_read_at_recorded_positions():
     stack[S_TOP], stack[S_ROOM] = 21 * chunk.words, len(arena)
     starts.append(-1)
     places = np.arange(21)[::-1].copy()
-    assert COMPILED.read_thrift_structs(data, np.array(starts), places, 21, len(data), chunk.table, arena, stack) == 21
+    ends = np.full(21, len(data))
+    assert COMPILED.read_thrift_structs(data, np.array(starts), ends, places, 21, chunk.table, arena, stack) == 21
     expected = [c for g in example_footer().row_groups for c in g.columns]
     for i, thing in enumerate(expected):
         view = type(found)(chunk.record, arena, (20 - i) * chunk.words, data)
         assert equal_to_thriftpy2(view, thing)
     assert arena[0] == 0, "no struct, no fields"
-    assert (
-        COMPILED.read_thrift_structs(data, np.array([len(data) + 9]), places, 1, len(data), chunk.table, arena, stack)
-        < 0
-    )
+    beyond = np.array([len(data) + 9])
+    assert COMPILED.read_thrift_structs(data, beyond, ends, places, 1, chunk.table, arena, stack) < 0
+    ends[3] = starts[3] + 5  # each ends where its own footer does
+    assert COMPILED.read_thrift_structs(data, np.array(starts), ends, places, 21, chunk.table, arena, stack) < 0
+    assert COMPILED.read_thrift_structs(data, np.array(starts), ends, places, 3, chunk.table, arena, stack) == 3
 
 
 def position(found: Any) -> int:
@@ -401,8 +403,9 @@ def _read_all(engine, layout, data, starts):
     stack.array[S_TOP], stack.array[S_ROOM] = size, size + 500
     raw = with_slack(rng, data)
     places = np.arange(len(starts), dtype=np.int64)
+    ends = np.full(len(starts), len(data))
     status = engine.read_thrift_structs(
-        raw, np.array(starts, np.int64), places, len(starts), len(data), layout.table, arena.array, stack.array
+        raw, np.array(starts, np.int64), ends, places, len(starts), layout.table, arena.array, stack.array
     )
     arena.check()
     stack.check()

@@ -251,8 +251,8 @@ def test_vectorized_statistics_match_one_by_one(kind):
     for _ in range(40):
         file = OpenFile(random_file(rng, kind))
         (leaf,) = file.schema
-        order, groups = column_order(file, leaf), file.metadata.row_groups
-        containers = row_group_statistics(file, leaf, range(len(groups)))
+        order, groups = column_order(file.footer, leaf), file.metadata.row_groups
+        containers = row_group_statistics(file.footer, leaf, range(len(groups)))
         for question in questions:
             bound = bind(question, file.schema)
             vectorized = list(
@@ -278,5 +278,5 @@ def test_statistics_of_one_chunk_as_another_type():
     with ParquetFile(numparq.to_parquet(FRAME)) as file:
         leaf = file.schema.leaf(FRAME.columns.get_loc("u"))
         signed = replace(leaf, logical=None)
-        kinds = [row_group_statistics(file._file, one, [0]).order.kind for one in (leaf, signed, leaf)]
+        kinds = [row_group_statistics(file._file.footer, one, [0]).order.kind for one in (leaf, signed, leaf)]
     assert kinds == ["unsigned", "signed", "unsigned"]

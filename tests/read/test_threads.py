@@ -234,10 +234,10 @@ def test_chunk_metadata_is_parsed_once(data, monkeypatch):
     """A thread that parses a chunk again would clear its metadata for the other threads."""
     reads = []
 
-    def slowly(bytes_, starts, places, *rest):
+    def slowly(bytes_, starts, ends, places, *rest):
         reads.extend(places.tolist())
         time.sleep(0.002)  # releases the GIL
-        return kernels.read_thrift_structs(bytes_, starts, places, *rest)
+        return kernels.read_thrift_structs(bytes_, starts, ends, places, *rest)
 
     shared = ParquetFile(data)._file.footer
     footer = Footer(shared.data, shared.length)  # nothing parsed yet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,13 +146,35 @@ class DatasetSnapshot:
             digest.update(repr((path, file.size, version)).encode(errors="surrogatepass"))
         return digest.digest()
 
-    def schema_of(self, ordinals: Sequence[int]) -> DatasetSchema:
-        """Return the merged schema of some files; for none, that of the first file or of ``_metadata``."""
+    def schema_of(self, ordinals: Sequence[int], alike: Mapping[int, Sequence[int]] | None = None) -> DatasetSchema:
+        """Return the merged schema of some files; for none, that of the first file or of ``_metadata``.
+
+        If `alike` is given, only its files are opened, each of which stands for those whose columns are the same.
+        """
         key = tuple(ordinals) or (0,)
         if key not in self._schemas:
-            files = self.open_files(key) if self.files else self._metadata_files()
-            self._schemas[key] = self.merge_schemas(files)
+            if alike is None:
+                made = self.merge_schemas(self.open_files(key) if self.files else self._metadata_files())
+            else:
+                made = self._merge_alike(len(key), alike)
+            self._schemas[key] = made
         return self._schemas[key]
+
+    def _merge_alike(self, num_files: int, alike: Mapping[int, Sequence[int]]) -> DatasetSchema:
+        """Merge the schemas of files that stand for `num_files` files."""
+        files = self.open_files([*alike])
+        like = dict(zip(map(id, files), alike.values(), strict=True))
+        return DatasetSchema.from_files(
+            files,
+            resolve=self._resolve,
+            schema=self._given_schema,
+            num_files=num_files,
+            alike=lambda file: self.open_files(like[id(file)]),
+        )
+
+    def unopened(self, ordinals: Sequence[int]) -> list[int]:
+        """Return the files that are not open yet."""
+        return [at for at in ordinals if at not in self._opened]
 
     def merge_schemas(self, files: Sequence[OpenFile]) -> DatasetSchema:
         """Merge the schemas of files by the dataset's ``schema`` and ``resolve`` options."""

@@ -191,7 +191,7 @@ class MetadataFilePruner:
                 return kept
             if isinstance(test, PartitionComparison):  # each file has values of its own
                 return np.ones(len(groups), np.bool_)
-            statistics = [row_group_statistics(metadata, leaf, groups) for leaf in test.leaves]
+            statistics = [row_group_statistics(metadata.footer, leaf, groups) for leaf in test.leaves]
             may_match = predicate_may_match(test, *statistics)
             for leaf in test.leaves:
                 may_match |= np.array(self._named.file_paths(leaf.index), object)[groups] != here

@@ -215,5 +215,5 @@ class StatisticsPruner:
         if bound is None or isinstance(bound, Constant):
             return bound is None or bound.value
         groups = range(file.num_row_groups)
-        runs = {leaf.index: row_group_statistics(file, leaf, groups) for leaf in filter_leaves(bound)}
+        runs = {leaf.index: row_group_statistics(file.footer, leaf, groups) for leaf in filter_leaves(bound)}
         return bool(containers_may_match(bound, runs, len(groups)).any())

@@ -14,8 +14,10 @@ from numparq.dataset.listing.files import DataFile
 from numparq.dataset.prune.dataset_filter import DatasetFilter
 from numparq.dataset.prune.metadata_file import build_metadata_file_pruner
 from numparq.dataset.prune.pruners import FilePruner, PartitionPruner, StatisticsPruner, apply_pruner
+from numparq.dataset.prune.unopened_files import UnopenedFiles
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.errors import SchemaError
+from numparq.expr.bound import describe
 from numparq.format.open_file import OpenFile
 from numparq.plan.dataset_plan import DatasetPlan, FileCut
 from numparq.scan.options import ScanOptions, all_row_slices, select_row_slices
@@ -26,6 +28,7 @@ from .projected_columns import DatasetColumns, project_columns
 
 if TYPE_CHECKING:
     from numparq.scan.recovery.skip_damaged import SkipDamaged
+    from numparq.scan.unread_files import UnreadFiles
 
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -56,9 +59,15 @@ class DatasetQuery:
         self._options = options
         self._cuts: list[tuple[str, Sequence[int]]] = []
         ordinals = self._prune_files()
+        unopened = UnopenedFiles.of(snapshot, ordinals) if skip is None and self._may_prune_unopened() else None
+        self._alike = None if unopened is None else unopened.alike
         schema, projection, filters = self._merge_and_bind(ordinals, columns)
-        files = self._select_rows(ordinals, filters)
-        projection.map_files(schema, files)
+        matching = None
+        if unopened is not None and not projection.has_categories:
+            matching = self._open_matching(unopened, schema, projection, filters)
+        files, unread = matching or (self._select_rows(ordinals, filters), ())
+        if matching is None:
+            projection.map_files(schema, files)
         selected = [file for file in files if file.predicate is None or not file.matches_nothing]
         if len(selected) == len(files):
             selected = files
@@ -66,6 +75,7 @@ class DatasetQuery:
             self._cut("filter columns that the file lacks", [file.ordinal for file in files if file.matches_nothing])
         self.schema, self.projection = schema, projection
         self.scan = Scan(projection, files, options, skip, selected)  # of all files: dtypes must not depend on literals
+        self.scan.add_unread(unread)
         self._filter = filters
 
     def plan(self) -> DatasetPlan:
@@ -80,7 +90,9 @@ class DatasetQuery:
 
     def _cut(self, reason: str, ordinals: Sequence[int]) -> None:
         if ordinals:
-            self._cuts.append((reason, ordinals))
+            known = dict(self._cuts)
+            known[reason] = [*known.get(reason, ()), *ordinals]
+            self._cuts = [*known.items()]
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -147,6 +159,27 @@ class DatasetQuery:
         self._cut(f"{pruner.name} ({pruner.reason})", [file.ordinal for file, is_kept in answers if not is_kept])
         return [file for file, is_kept in answers if is_kept]
 
+    def _may_prune_unopened(self) -> bool:
+        """Whether files can be pruned by the statistics of all footers."""
+        options = self._options
+        return options.filters is not None and options.row_range is None and options.row_groups is None
+
+    def _open_matching(
+        self, unopened: UnopenedFiles, schema: DatasetSchema, projection: DatasetColumns, filters: DatasetFilter
+    ) -> tuple[list[ScanFile], Sequence[UnreadFiles]] | None:
+        """Open the files that may match, and map their columns and those of the others; None: all must be opened."""
+        left, pruned = unopened.prune(filters)
+        files = self._select_rows(left, filters)
+        if not unopened.are_unchanged(files):
+            return None
+        firsts = unopened.firsts(pruned)
+        projection.map_files(schema, [*files, *firsts.values()])
+        unread = unopened.unread_files(pruned, firsts)
+        if unread is not None:
+            self._cut(f"{StatisticsPruner.name} ({describe(filters.predicate)})", unopened.ordinals_of(pruned.values()))
+            return files, unread
+        return None
+
     # --- columns and rows ---------------------------------------------------------------------------------------------
 
     def _merge_and_bind(
@@ -154,7 +187,7 @@ class DatasetQuery:
     ) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
         """Merge the schemas, select the columns and bind the filter; retry with all files if the pruned ones fail."""
         try:
-            return self._bound(self._snapshot.schema_of(ordinals), columns)
+            return self._bound(self._snapshot.schema_of(ordinals, self._alike), columns)
         except SchemaError:
             if len(ordinals) == len(self._snapshot.files):
                 raise

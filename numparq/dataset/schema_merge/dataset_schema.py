@@ -21,6 +21,7 @@ from .null_columns import empty_conflicting_columns, empty_misfits, has_no_value
 from .schema_file import build_schema_file, with_todays_calendar, without_range_index
 from .schema_groups import (
     MAX_SHARED_GROUPS,
+    OpenAlike,
     SchemaGroup,
     SchemaKey,
     group_by_schema,
@@ -65,25 +66,35 @@ class DatasetSchema:
         self._matched: dict[Hashable, tuple[Sequence[Any], list[MappedColumn]]] = {}
 
     @classmethod
-    def from_files(cls, files: Sequence[OpenFile], *, resolve: str = "name", schema: Any = None) -> DatasetSchema:
+    def from_files(
+        cls,
+        files: Sequence[OpenFile],
+        *,
+        resolve: str = "name",
+        schema: Any = None,
+        num_files: int | None = None,
+        alike: OpenAlike | None = None,
+    ) -> DatasetSchema:
         """Merge the schemas of files, in order of appearance, or apply a given one; ``resolve`` is that of `Dataset`.
 
+        Each may stand for several of all `num_files` files, which `alike` opens.
         A column whose values would be lost is a conflict (`check_columns`). Raises SchemaError if two
         columns are mapped to one name, ValueError if there are neither files nor a schema.
         """
         labels = field_key_function(resolve)
         keys = [schema_key(file) for file in files]
-        kinds = group_by_schema(files, keys)
+        kinds = group_by_schema(files, keys, alike)
+        count = len(files) if num_files is None else num_files
         if schema is not None:
-            made = _apply_user_schema(schema, kinds, len(files), labels)
+            made = _apply_user_schema(schema, kinds, count, labels)
         elif not files:
             raise ValueError("the dataset has no files, so schema= is needed")
         elif have_same_columns(kinds):
             field_keys(kinds[0].fields if resolve != "name" else (), labels, kinds[0].name, ())
-            prototype = without_range_index(files[0]) if len(files) > 1 else files[0]
+            prototype = without_range_index(files[0]) if count > 1 else files[0]
             made = cls(prototype, [kind.key for kind in kinds], labels, kinds=kinds)
         else:
-            fields, prototype = _merge_groups(kinds, len(files), labels)
+            fields, prototype = _merge_groups(kinds, count, labels)
             made = cls(prototype, (), labels, fields, kinds)
         return made
 

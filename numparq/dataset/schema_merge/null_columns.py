@@ -83,5 +83,5 @@ def has_no_values(file: OpenFile, position: int) -> bool:
     leaf = file.schema.flat_leaf(position)
     if leaf is None:
         return False
-    statistics = row_group_statistics(file, leaf, range(file.num_row_groups))
+    statistics = row_group_statistics(file.footer, leaf, range(file.num_row_groups))
     return bool((statistics.is_all_null(leaf) | (statistics.num_values == 0)).all())

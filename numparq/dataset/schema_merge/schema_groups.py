@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,6 +22,10 @@ _RANGE = re.compile(rb'"(start|stop)": ?-?[0-9]+')
 # metadata short.
 SCHEMA_KEYS = ("ARROW:schema", "pandas", "PANDAS_ATTRS", "geo")
 MAX_SHARED_BYTES, MAX_SHARED_GROUPS = 64 << 10, 16
+
+
+# Opens the files whose footers differ from that of a file in their rows alone, itself included.
+OpenAlike = Callable[[OpenFile], Sequence[OpenFile]]
 
 
 class SchemaKey(NamedTuple):
@@ -96,14 +100,21 @@ def _without_range(value: bytes | None) -> bytes | None:
 
 
 class SchemaGroup:
-    """Files with one schema key, represented by the first."""
+    """Files with one schema key, represented by the first; `alike` opens the files that each of them stands for."""
 
-    def __init__(self, file: OpenFile, key: SchemaKey) -> None:
+    def __init__(self, file: OpenFile, key: SchemaKey, alike: OpenAlike | None = None) -> None:
         self.file = file
-        self.files = [file]
+        self.opened = [file]
         self.key = key
+        self._alike = alike
         self.name = file.source.name
         self.keys = file.footer.key_value_metadata
+
+    @property
+    def files(self) -> Sequence[OpenFile]:
+        """All files, open."""
+        alike = self._alike
+        return self.opened if alike is None else [each for file in self.opened for each in alike(file)]
 
     @cached_property
     def fields(self) -> list[SchemaField | None]:
@@ -119,14 +130,16 @@ class SchemaGroup:
         return part, *notes, self.key.calendar, self.file.is_written_by_numparq
 
 
-def group_by_schema(files: Sequence[OpenFile], keys: Sequence[SchemaKey]) -> list[SchemaGroup]:
+def group_by_schema(
+    files: Sequence[OpenFile], keys: Sequence[SchemaKey], alike: OpenAlike | None = None
+) -> list[SchemaGroup]:
     """Group files by schema key, in order of first appearance."""
     found: dict[SchemaKey, SchemaGroup] = {}
     for file, key in zip(files, keys, strict=True):
         if key in found:
-            found[key].files.append(file)
+            found[key].opened.append(file)
         else:
-            found[key] = SchemaGroup(file, key)
+            found[key] = SchemaGroup(file, key, alike)
     return list(found.values())
 
 

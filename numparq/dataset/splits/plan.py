@@ -82,6 +82,9 @@ class SplitQuery(DatasetQuery):
         some = min(SAMPLED_FILES, count)
         return [self.candidates[at * (count - 1) // max(some - 1, 1)] for at in range(some)]
 
+    def _may_prune_unopened(self) -> bool:
+        return not self.is_sampled and super()._may_prune_unopened()
+
     def _merge_and_bind(self, ordinals: Sequence[int], columns: Any) -> Any:
         if not self.is_sampled:
             return super()._merge_and_bind(ordinals, columns)

@@ -101,27 +101,24 @@ class ColumnChunks:
         ordinals: np.ndarray = np.asarray(row_groups, np.intp) * self._num_columns + np.asarray(columns, np.intp)
         return ordinals
 
+    def _place_of(self, ordinal: int) -> tuple[int, int]:
+        """Return row group and leaf ordinal of a chunk."""
+        return divmod(ordinal, self._num_columns)
+
     def _read(self, ordinals: np.ndarray) -> None:
         if ordinals.min() < 0:  # the kernel would write before the words
             raise IndexError("ordinals of row groups and columns are at least 0")
-        words, starts = self._words.reshape(-1), self._starts[ordinals]
-        stack = decoder_stack(len(words), len(words))
-        table = self._layout.table
-        status = kernels.read_thrift_structs(
-            self._data, starts, ordinals, len(starts), self._length, table, words, stack
-        )
-        if status < 0:
+        words = self._words.reshape(-1)
+        if self._read_structs(self._layout, ordinals, ordinals, words) < 0:
             self._blame(ordinals.tolist())
         self._known[ordinals] = True
 
     def _blame(self, ordinals: list[int]) -> None:
         """Raise the error of the first damaged chunk."""
         for ordinal in ordinals:
-            group, column = divmod(ordinal, self._num_columns)
-            made = np.empty(self._layout.words, np.int64)
-            stack = decoder_stack(len(made), len(made))
-            start = int(self._starts[ordinal])
-            status = kernels.read_thrift_struct(self._data, start, self._length, self._layout.table, made, 0, stack)
+            group, column = self._place_of(ordinal)
+            made, place = np.empty(self._layout.words, np.int64), np.zeros(1, np.int64)
+            status = self._read_structs(self._layout, np.array([ordinal]), place, made)
             if status < 0:
                 try:
                     check_status(status, InvalidFileError, row_group=group)
@@ -144,16 +141,20 @@ class ColumnChunks:
 
         `row_groups` and `columns` have one ordinal per chunk. InvalidFileError if a ColumnChunk is damaged.
         """
-        starts = self._starts[self._ordinals(row_groups, columns)]
-        words = np.empty(len(starts) * layout.words, np.int64)
-        stack, places = decoder_stack(len(words), len(words)), np.arange(len(starts))
-        check_status(
-            kernels.read_thrift_structs(
-                self._data, starts, places, len(starts), self._length, layout.table, words, stack
-            ),
-            InvalidFileError,
-        )
-        return words.reshape(len(starts), layout.words)
+        ordinals = self._ordinals(row_groups, columns)
+        words = np.empty(len(ordinals) * layout.words, np.int64)
+        check_status(self._read_structs(layout, ordinals, np.arange(len(ordinals)), words), InvalidFileError)
+        return words.reshape(len(ordinals), layout.words)
+
+    def _read_structs(self, layout: ThriftLayout, ordinals: np.ndarray, places: np.ndarray, words: np.ndarray) -> int:
+        """Read chunks into records of `words`, by `places`; return the kernel's status."""
+        starts, stack = self._starts[ordinals], decoder_stack(len(words), len(words))
+        ends = self._ends_of(ordinals)
+        return kernels.read_thrift_structs(self._data, starts, ends, places, len(starts), layout.table, words, stack)
+
+    def _ends_of(self, ordinals: np.ndarray) -> np.ndarray:
+        """Return the end of the FileMetaData that describes each chunk."""
+        return np.full(len(ordinals), self._length)
 
     def read_texts(self, field: str, row_groups: Sequence[int], columns: Sequence[int]) -> list[str]:
         """Read a string field of chunks, given one row group and column ordinal per chunk; "" where it is absent.
@@ -173,8 +174,8 @@ class ColumnChunks:
     def chunk_record(self, row_group: int, column: int) -> Record:
         """Read the complete ColumnChunk of a row group and a leaf column."""
         whole = thrift_layout("ColumnChunk")
-        start = int(self._starts[self._ordinals(row_group, column)])
-        data = self._data[start : self._length]
+        ordinal = self._ordinals(row_group, column).reshape(1)
+        data = self._data[int(self._starts[ordinal[0]]) : int(self._ends_of(ordinal)[0])]
         return Record(whole.record, read_record(data, len(data), whole), 0, data)
 
 

@@ -20,7 +20,7 @@ from .column_chunks import ColumnChunks
 _SHARED_SCHEMA_BYTES = 64 << 10  # larger schemas are not cached
 _MOST_SHARED = 64
 
-_MAX_ROWS = 1 << 48
+MAX_ROWS = 1 << 48
 _END_BYTES = (64 << 10) - 8  # of FileMetaData, read with the end of the file
 _ELEMENT_BYTES = 40  # of a schema element: its bytes, and its place among the columns
 # (largest footer in bytes, number cached); a parsed footer takes ten times its bytes. A dataset that is read in turn
@@ -176,7 +176,11 @@ class Footer:
         Schema that `footer_schema` makes of the footer alone, kept for later reads.
     schema_key : SchemaKey or None
         Key of the columns that `numparq.dataset` makes of the footer alone, kept for later reads.
+    data_bounds : int64 array, (row groups, 2), or None
+        Of joined files: where the file of each row group begins, and where the file's data end, counted in the file.
     """
+
+    data_bounds: np.ndarray | None = None
 
     def __init__(self, data: np.ndarray, length: int) -> None:
         self.data = data
@@ -245,13 +249,13 @@ class Footer:
                 row_group=group,
             )
         rows = self.row_group_num_rows.tolist()
-        if rows and not 0 <= min(rows) <= max(rows) <= _MAX_ROWS:
-            group = next(place for place, count in enumerate(rows) if not 0 <= count <= _MAX_ROWS)
+        if rows and not 0 <= min(rows) <= max(rows) <= MAX_ROWS:
+            group = next(place for place, count in enumerate(rows) if not 0 <= count <= MAX_ROWS)
             raise InvalidFileError(
                 f"the row group claims {pluralize(rows[group], 'row')}, not 0 to 2**48", row_group=group
             )
         total = sum(rows)
-        if total > _MAX_ROWS:
+        if total > MAX_ROWS:
             raise InvalidFileError(f"the row groups claim {pluralize(total, 'row')} in total, above the limit of 2**48")
 
     def _chunk_starts(self, groups: np.ndarray) -> np.ndarray:
@@ -285,6 +289,11 @@ class Footer:
         for pair in pairs.tolist():
             places.setdefault(self.text(pair[key], pair[key + 1]), (pair[value], pair[value + 1]))
         return KeyValues(self._bytes, places)
+
+    @property
+    def column_order_masks(self) -> bytes:
+        """What `column_orders` follows from; equal for files that declare the same."""
+        return self._list("column_orders")[:, 0].tobytes() if "column_orders" in self._layout.record.slots else b""
 
     @cached_property
     def column_orders(self) -> list[str | None] | None:

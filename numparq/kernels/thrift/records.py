@@ -229,11 +229,12 @@ def read_thrift_struct(data, pos, end, table, arena, base, stack):
     return read_struct(data, pos, end, table, arena, base, stack)
 
 
-@kernel("u1 i8 i8 x x i8 i8 i8")
-def read_thrift_structs(data, starts, places, count, end, table, arena, stack):
+@kernel("u1 i8 i8 i8 x i8 i8 i8")
+def read_thrift_structs(data, starts, ends, places, count, table, arena, stack):
     """Read a struct at each of `count` positions into record ``places[i]`` of the arena; return `count`, or a status.
 
-    A negative start stands for an empty struct. The other parameters are those of `read_thrift_struct`.
+    Struct i ends before ``ends[i]``. A negative start stands for an empty struct. The other parameters are those of
+    `read_thrift_struct`.
     """
     for i in range(count):
         record = get_word(places, i) * get_word(table, N_WORDS)
@@ -241,7 +242,57 @@ def read_thrift_structs(data, starts, places, count, end, table, arena, stack):
         if start < 0:
             begin_record(table, np.int64(0), arena, record, np.int64(-1))
             continue
-        status = read_struct(data, start, end, table, arena, record, stack)
+        status = read_struct(data, start, get_word(ends, i), table, arena, record, stack)
         if status < 0:
             return status
+    return count
+
+
+@inlined
+def find_field_spans(data, pos, end, first, second, spans, place, stack):
+    """Put start and end of the values of two fields to `spans`; return the position after the struct, or a status."""
+    last = np.int64(0)
+    while pos < end:
+        header = load8(data, pos)
+        pos += 1
+        wire = header & 15
+        if wire == 0:
+            return pos
+        pos, last = read_field_id(data, pos, end, header, last)
+        if pos < 0:
+            return pos
+        start = pos
+        pos = skip_field(data, pos, end, wire, stack)
+        if pos < 0:
+            return pos
+        if last == first or last == second:
+            at = place if last == first else place + 2
+            put_word(spans, at, start)
+            put_word(spans, at + 1, pos)
+    return np.int64(TRUNCATED)
+
+
+@kernel("u1 i8 i8 x i8 x x i8 i8 i8 i8")
+def read_thrift_roots(data, starts, ends, count, table, first, second, arena, stack, spans, records):
+    """Read structs, each with the structs and lists in it, one after the other into the arena; return how many.
+
+    Stops before a struct for which the arena has no room. Struct i begins at ``starts[i]`` and ends before ``ends[i]``;
+    ``records[i]`` becomes the word of its record, or a status. Words ``spans[4 * i]`` and on become start and end of
+    the values of the fields with ids `first` and `second`, 0 and 0 of one that is absent.
+    """
+    words = get_word(table, N_WORDS)
+    for i in range(count):
+        record, start, end = get_word(stack, S_TOP), get_word(starts, i), get_word(ends, i)
+        if words > get_word(stack, S_ROOM) - record:
+            return i
+        put_word(stack, S_TOP, record + words)
+        status = read_struct(data, start, end, table, arena, record, stack)
+        if status == NEED_ROOM:
+            put_word(stack, S_TOP, record)
+            return i
+        for k in range(4):
+            put_word(spans, 4 * i + k, np.int64(0))
+        if status >= 0:
+            status = find_field_spans(data, start, end, first, second, spans, 4 * i, stack)
+        put_word(records, i, record if status >= 0 else status)
     return count

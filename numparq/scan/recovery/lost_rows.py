@@ -16,6 +16,7 @@ from numparq.plan.row_ranges import RowRanges
 from numparq.to_pandas.frame import BlockLayout, allocate_array
 from numparq.types.output_type import OutputType
 
+_FEW_RANGES = 64
 _NO_ROWS = np.empty(0, np.uint8)
 
 
@@ -119,12 +120,12 @@ def intact_parts(
     return parts, num_rows
 
 
-def drop_lost_rows(
+def keep_rows(
     layout: BlockLayout,
     buffers: Sequence[DecodedColumn],
     leaves: Sequence[Leaf],
     kept: RowRanges,
-    dropped: Collection[int],
+    dropped: Collection[int] = (),
 ) -> tuple[BlockLayout, list[DecodedColumn]]:
     """Copy the rows `kept` of all leaves but those at the positions `dropped`, which become empty.
 
@@ -156,8 +157,11 @@ def drop_lost_rows(
 
 def _copy_rows(values: np.ndarray, kept: RowRanges, out: np.ndarray) -> np.ndarray:
     """Copy row ranges of a column to `out`, and return it."""
-    position = 0
-    for start, stop in kept:
-        out[position : position + stop - start] = values[start:stop]
-        position += stop - start
+    if len(kept) < _FEW_RANGES:
+        position = 0
+        for start, stop in kept:
+            out[position : position + stop - start] = values[start:stop]
+            position += stop - start
+    else:
+        out[:] = take_array(values, ValueRanges.from_ranges(kept.bounds))
     return out

@@ -21,7 +21,7 @@ from .file_policy import SkipDamagedFile
 from .footer_checks import is_within
 from .intact_pages import DamagedChunk
 from .losses import LOST_ATTR, Lost, choose_columns, without_frames
-from .lost_rows import drop_lost_rows
+from .lost_rows import keep_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +177,7 @@ class SkipDamaged:
             kept = kept.select(RowRanges.all(limit))
         self._intact = kept if dropped or kept.count < self._num_rows else None
         if self._intact is not None:
-            layout, buffers = drop_lost_rows(layout, buffers, columns.leaves, kept, dropped)
+            layout, buffers = keep_rows(layout, buffers, columns.leaves, kept, dropped)
             columns.labels = [None if position in dropped else label for position, label in enumerate(columns.labels)]
             columns.nested = [column for column in columns.nested if column.leaf_slice.start not in dropped]
         return layout, buffers, [file.keep(kept) for file in files]

@@ -118,7 +118,7 @@ class ColumnProfiler:
 
     def _profile_statistics(self) -> None:
         leaf, facts, at = self._leaf, self._facts, self._leaf.index
-        runs = row_group_statistics(self._file, leaf, self._groups)
+        runs = row_group_statistics(self._file.footer, leaf, self._groups)
         self._bounds = trusted_key_bounds(runs, leaf, self._kind, key_domain(leaf))
         self._nulls = self._trusted_null_counts(runs.null_counts).copy()
         self._nans = runs.nan_counts.copy() if self._kind.key_dtype == "float64" else np.zeros_like(self._num_values)

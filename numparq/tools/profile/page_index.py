@@ -71,7 +71,7 @@ class FilePageIndexes:
             return ChunkPageSummary(count)
         if count == 1:
             return ChunkPageSummary(1)
-        runs = page_statistics(index, rows, leaf, column_order(self._file, leaf), self._file.footer.created_by)
+        runs = page_statistics(index, rows, leaf, column_order(self._file.footer, leaf), self._file.footer.created_by)
         bounds = trusted_key_bounds(runs, leaf, value_kind(leaf), key_domain(leaf))
         present = np.where(runs.is_all_null(leaf), 0, np.maximum(rows, 1))
         share, page_share = _lookup_shares(bounds, present, sizes)

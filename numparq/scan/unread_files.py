@@ -1,0 +1,42 @@
+"""Files of a scan that are known by their footers alone: no row of theirs is read, but they decide dtypes too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from numparq.format.footer.joined_footer import JoinedFooter
+from numparq.format.writer_quirks import leaf_may_be_null
+
+from .file_columns import FileColumns
+
+
+class UnreadFiles:
+    """Files with the same columns and writer, in which no row satisfies the predicate.
+
+    Parameters
+    ----------
+    columns : FileColumns
+        How they store the projected columns.
+    footer : JoinedFooter
+        Their footers, as far as these columns need them.
+
+    Attributes
+    ----------
+    num_rows : int
+        Number of their rows.
+    null_counts : list of int or None
+        As of `FileReader`.
+    may_be_null : list of bool
+        As of `FileReader`.
+    """
+
+    def __init__(self, columns: FileColumns, footer: JoinedFooter) -> None:
+        self.columns = columns
+        self.num_rows = int(footer.row_group_num_rows.sum())
+        row_groups = range(len(footer.row_group_num_rows))
+        counts = footer.chunks.read_table(row_groups, [leaf.index for leaf in columns.leaves])["null_count"]
+        are_known = (counts >= 0).all(axis=0).tolist()
+        totals = zip(counts.sum(axis=0, dtype=np.int64).tolist(), are_known, strict=True)
+        self.null_counts: list[int | None] = [total if is_known else None for total, is_known in totals]
+        pairs = zip(columns.leaves, self.null_counts, strict=True)
+        self.may_be_null = [leaf_may_be_null(leaf, count, footer.created_by) for leaf, count in pairs]
