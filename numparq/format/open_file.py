@@ -63,10 +63,13 @@ class OpenFile(Reopenable):
         Bloom filters read by `numparq.prune`, for later reads with this object.
     is_alias : bool
         Whether it was made by `alias`, so that parsed attributes need not be those of the footer.
+    model : OpenFile or None
+        Another file whose footer differs from this one's in its rows alone, if that is known (`UnparsedFile`).
     """
 
     calendar: SparkCalendar | None = None
     is_alias = False
+    model: OpenFile | None = None
     multi_file_source: MultiFileSource | None = None
 
     def __init__(
@@ -106,10 +109,10 @@ class OpenFile(Reopenable):
         self.source: Source = source
         self.reader = ModuleReader(source, coalescing)
         self.bloom_filters: dict[Any, Any] = {}
+        self._current_stamp: Callable[[], tuple[Any, Any] | None] = getattr(source, "stamp", _without_stamp)
         try:
             self.footer: Footer
             self.footer, self.footer_start = read_footer(source)
-            self._current_stamp: Callable[[], tuple[Any, Any] | None] = getattr(source, "stamp", _without_stamp)
             self.stamp = getattr(source, "stamp_as_read", None) or self._current_stamp()
         except BaseException as error:
             try:

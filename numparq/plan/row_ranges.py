@@ -287,8 +287,8 @@ class RowRanges:
         -------
         RowRanges
         """
-        bounds = np.minimum(np.maximum(self.bounds, start), max(start, stop))
-        return RowRanges._from_bounds(bounds[bounds[:, 0] < bounds[:, 1]])
+        first, last = np.searchsorted(self.bounds[:, 1], start, "right"), np.searchsorted(self.bounds[:, 0], stop)
+        return RowRanges._from_bounds(np.clip(self.bounds[first:last], start, stop))
 
     def shift(self, by: int) -> RowRanges:
         """Return the rows moved by a constant.

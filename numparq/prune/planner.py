@@ -44,6 +44,7 @@ _FEW_PAGES = 4  # whose headers are read to leave out a dictionary page
 _LARGE_DICTIONARY = 64 << 10
 # Of reads of more column chunks than this, those of fewer bytes are read whole: an index takes longer, and 3 KiB.
 _MANY_CHUNKS, _MIN_CHUNK_BYTES = 4096, 4096
+_MIN_JOINED_CHUNK_BYTES = 32 << 10  # of joined files, which are in memory
 _ordinal_of, _rows_of = attrgetter("ordinal"), attrgetter("rows")
 
 
@@ -64,6 +65,8 @@ class ReadPlanner:
         self._tables = tables
         self._position_of = dict(zip(map(leaf_ordinal, leaves), range(len(leaves)), strict=True))
         self._min_chunk_bytes = _MIN_CHUNK_BYTES if tables.num_chunks > _MANY_CHUNKS else 0
+        if file.footer.data_bounds is not None:
+            self._min_chunk_bytes = _MIN_JOINED_CHUNK_BYTES
         self._index_locations = IndexLocations.for_file(file)
 
     @cached_property

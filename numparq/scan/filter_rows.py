@@ -36,6 +36,7 @@ MIN_ROWS_PER_RUN = 16
 BATCH_ROWS = 16 << 10
 # Positions in a mask are 32-bit.
 MAX_MASK_ROWS = 1 << 31
+_NO_ROWS = RowRanges()
 _rows_of = attrgetter("rows")
 
 _Cache = dict[int, CachedFixed | CachedBinary]  # predicate cache of a row group, by position of a projected column
@@ -223,9 +224,10 @@ def _narrow(rows: list[RowRanges], cached: defaultdict[int, _Cache], decoded: _C
     first = 0
     for number, some in enumerate(rows):
         if some.count:
-            left = RowRanges.from_mask(answers[first : first + some.count])
+            part = answers[first : first + some.count]
+            left = RowRanges.from_mask(part) if np.logical_or.reduce(part) else _NO_ROWS
             rows[number] = some if left.count == some.count else some.select(left)
-            if decoded or cached[number]:
+            if left.count and (decoded or cached[number]):
                 kept = ValueRanges.from_ranges(left.bounds)
                 of_batch = ValueRanges.from_ranges(left.bounds + first) if first else kept
                 taken = _take(decoded, of_batch)

@@ -14,10 +14,11 @@ from numparq.column.read.chunk_table import ChunkTables
 from numparq.column.read.row_selection import RowSlices
 from numparq.errors import ParquetError
 from numparq.format.footer.file_metadata import Footer
-from numparq.format.footer.joined_footer import join_footers
+from numparq.format.footer.joined_footer import JoinedFooter, join_footers
 from numparq.format.module_reader import ModuleReader
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf, leaf_ordinal
+from numparq.format.unparsed_file import UnparsedFile
 from numparq.io.local_source import BytesSource
 from numparq.io.small_files import SmallFileSource
 from numparq.io.source import ByteRanges, CountingSource, Source
@@ -29,17 +30,31 @@ from .scan_file import ScanFile
 if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
 
+    from .predicate import ScanPredicate
+
 # So many bytes of files are joined.
 MAX_JOINED_BYTES = 64 << 20
 
 
 def divide_into_runs(files: Sequence[ScanFile]) -> list[list[ScanFile]]:
-    """Divide files into runs that are read as one: local files of the same columns, predicate and writer."""
+    """Divide files into runs that are read as one: local files of the same columns, predicate and writer.
+
+    A filtered file is joined if it is in memory: what is kept of others between reads, as their page indexes, is kept
+    by file.
+    """
     runs: list[list[ScanFile]] = []
     last: object = None
     num_bytes = 0
     for scan_file in files:
-        key, source = _run_key(scan_file), scan_file.file.source
+        key: object = None
+        file, columns = scan_file.file, scan_file.columns
+        source = file.source
+        may_join = not columns.cast and not source.is_remote and file.multi_file_source is None
+        if may_join and scan_file.selected_slices is None:
+            buffer = id(source.buffer) if isinstance(source, SmallFileSource) else None
+            key = columns, (file.model or file).footer.created_by, buffer
+            if scan_file.predicate is not None:
+                key = (*key, *_predicate_key(file, scan_file.predicate)) if buffer is not None else None
         num_bytes += source.size
         if key is not None and key == last and num_bytes <= MAX_JOINED_BYTES:
             runs[-1].append(scan_file)
@@ -49,23 +64,10 @@ def divide_into_runs(files: Sequence[ScanFile]) -> list[list[ScanFile]]:
     return runs
 
 
-def _run_key(scan_file: ScanFile) -> tuple[object, ...] | None:
-    """Return what files have in common that are read as one; None if the file is read by itself.
-
-    A filtered file is joined if it is in memory: what is kept of others between reads, as their page indexes, is kept
-    by file.
-    """
-    file, columns = scan_file.file, scan_file.columns
-    source = file.source
-    if columns.cast or source.is_remote or scan_file.selected_slices is not None or file.multi_file_source is not None:
-        return None
-    buffer = id(source.buffer) if isinstance(source, SmallFileSource) else None
-    predicate = scan_file.predicate
-    if predicate is None:
-        return columns, file.footer.created_by, buffer
-    if buffer is None or predicate.has_runtime_filters:
-        return None
-    return columns, file.footer.created_by, buffer, id(predicate.current()), file.footer.column_order_masks
+def _predicate_key(file: OpenFile, predicate: ScanPredicate) -> tuple[object, ...]:
+    """Return what joined files have in common besides, if they are filtered; runtime filters are of one file."""
+    bound = predicate if predicate.has_runtime_filters else predicate.current()
+    return id(bound), (file.model or file).footer.column_order_masks, id(file.model)
 
 
 class JoinedFile(OpenFile):
@@ -95,11 +97,9 @@ class JoinedFile(OpenFile):
         self.reader = ModuleReader(self.source)
         self.multi_file_source = None
         self.bloom_filters, self.entry = {}, CachedFile()
-        footers = [file.footer for file in files]
-        counts = [len(footer.row_group_num_rows) for footer in footers]
-        self.owners = np.arange(len(files)).repeat(counts)
+        self.footer, self.owners = _join_footers(files, [*dict.fromkeys(map(leaf_ordinal, leaves))])
+        counts = np.bincount(self.owners, minlength=len(files)).tolist()
         self._data_bounds = np.array([starts, [file.footer_start for file in files]], np.int64)
-        self.footer = join_footers(footers, [*dict.fromkeys(map(leaf_ordinal, leaves))])
         self.footer.data_bounds = self._data_bounds.T[self.owners]
         self.footer_start = self.source.size
         self.first_groups = [0, *accumulate(counts)]
@@ -137,6 +137,18 @@ class JoinedFile(OpenFile):
         owner = int(self.owners[piece.row_group])
         piece.row_group -= self.first_groups[owner]
         piece.file = self.files[owner].source.name
+
+
+def _join_footers(files: Sequence[OpenFile], leaf_ordinals: Sequence[int]) -> tuple[JoinedFooter, np.ndarray]:
+    """Join the footers of files; return the position of each row group's file, too."""
+    known = [file for file in files if isinstance(file, UnparsedFile)]
+    if len(known) == len(files):
+        positions = np.array([file.position for file in known])
+        footer = known[0].table.join(known[0].model.footer, positions, leaf_ordinals)
+        if footer is not None:
+            return footer, known[0].table.rows_of(positions)[1]
+    counts = [len(file.footer.row_group_num_rows) for file in files]
+    return join_footers([file.footer for file in files], leaf_ordinals), np.arange(len(files)).repeat(counts)
 
 
 class JoinedFilePolicy(RaiseOnDamage):

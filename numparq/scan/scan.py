@@ -12,12 +12,10 @@ import numpy as np
 from numparq.column.buffers import DecodedColumn
 from numparq.column.read.row_selection import SLICE_STOP
 from numparq.column.scratch import UNLIMITED, ScratchShare, ThreadScratch
-from numparq.errors import LimitError, ParquetError, SchemaError, error_context
+from numparq.errors import LimitError, ParquetError, error_context
 from numparq.format.open_file import OpenFile
-from numparq.plan.row_ranges import RowRanges
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.numbers import unmasked
-from numparq.to_pandas.temporal import are_times
 from numparq.types.output_type import OutputType
 from numparq.typing import Columns
 from numparq.util.arguments import check_row_count, thread_count
@@ -25,6 +23,7 @@ from numparq.util.pluralize import agree_noun, pluralize
 from numparq.util.progress import ProgressBar
 from numparq.util.worker_pool import WorkerPool
 
+from .cast_checks import check_casts
 from .file_reader import FileReader, virtual_columns
 from .file_runs import runner_of, select_first
 from .memory import check_claimed_rows, check_filter_memory, check_rows_memory, decoded_bytes, scratch_share
@@ -32,7 +31,7 @@ from .null_counts import file_may_have_nulls, merge_may_be_null, merge_null_coun
 from .options import ScanOptions, select_row_slices
 from .projected_columns import ProjectedColumns, project_columns
 from .scan_file import ScanFile
-from .whole_row_groups import FEW_TASKS, whole_row_groups
+from .whole_row_groups import FEW_TASKS, decode_whole
 from .wrong_indexes import doubts_indexes, read_at_most_twice, read_without_indexes
 
 if TYPE_CHECKING:
@@ -318,9 +317,10 @@ class Scan:
             for reader in readers:
                 count += reader.selections.num_rows
                 num_tasks += len(reader.selections.table) * len(types)
-            found = self._decode_whole(readers, types) if selects_rows and num_tasks > FEW_TASKS else None
-            if found is not None:
-                return found
+            may_decode_whole = selects_rows and num_tasks > FEW_TASKS and self._skip is None
+            whole = decode_whole(readers, types, self.projection, options.memory_limit) if may_decode_whole else None
+            if whole is not None:
+                return readers, *whole
             layout = allocate_blocks(types, count, self.projection.index_leaves)
             if len(readers) == 1 and readers[0].columns.is_identity:
                 return readers, layout, readers[0].decode(layout, range(len(types)))
@@ -328,32 +328,6 @@ class Scan:
         finally:
             for resource in reversed(opened):
                 resource.close()
-
-    def _decode_whole(
-        self, readers: list[FileReader], types: list[OutputType]
-    ) -> tuple[list[FileReader], BlockLayout, list[DecodedColumn]] | None:
-        """Decode all rows of small row groups with selected ones, and keep these; None if it does not pay, or fails."""
-        if self._skip is not None or self._options.memory_limit is not None:
-            return None
-        whole = whole_row_groups(readers)
-        if whole is None:
-            return None
-        selected = [reader.selections for reader in readers]
-        for reader, each in zip(readers, whole, strict=True):
-            reader.selections = each.slices
-        starts = _starts(readers)
-        try:
-            layout = allocate_blocks(types, starts[-1], self.projection.index_leaves)
-            buffers = self._decode_shared(readers, layout)
-        except (ParquetError, MemoryError):
-            return None
-        finally:
-            for reader, rows in zip(readers, selected, strict=True):
-                reader.selections = rows
-        from .recovery.lost_rows import keep_rows
-
-        kept = np.concatenate([each.kept.bounds + start for each, start in zip(whole, starts, strict=False)])
-        return readers, *keep_rows(layout, buffers, self.projection.leaves, RowRanges(kept))
 
     def _decode_shared(self, readers: Sequence[FileReader], layout: BlockLayout) -> list[DecodedColumn]:
         """Decode several files, or one whose columns are mapped, into the frame's memory."""
@@ -393,37 +367,13 @@ class Scan:
             decoded = [(reader, first, reader.columns.own_leaves()) for reader, first in starts]
             layout, buffers, kept = self._skip.drop_lost(projection, layout, buffers, decoded, limit)
         if projection.cast_positions:
-            self._check_casts(readers, layout, kept)
+            check_casts(projection, readers, _starts(readers), layout, kept)
         arrays: dict[int, Any] = {}
         if projection.has_partitions:
             ordinals = [one.ordinal for reader in readers for one in reader.files]
             arrays = projection.partition_arrays(ordinals, [count for reader in readers for count in reader.counts])
         virtual = virtual_columns(projection.virtual, readers) if projection.virtual else ()
         return DecodedRows(layout.num_rows, layout, buffers, virtual, arrays)
-
-    def _check_casts(
-        self, readers: Sequence[FileReader], layout: BlockLayout, kept: Sequence[RowRanges] | None
-    ) -> None:
-        """Raise SchemaError for a value, in the rows kept, that does not fit the merged type."""
-        for first in self.projection.cast_columns():
-            for at, reader in enumerate(readers):
-                for leaf, rows, error in reader.unfit:
-                    if leaf == first and (kept is None or np.isin(rows, kept[at].indices()).any()):
-                        raise error
-            if layout.targets[first].array_kind == "times" and not layout.targets[first].nested:
-                self._check_times(readers, layout, first)
-
-    def _check_times(self, readers: Sequence[FileReader], layout: BlockLayout, leaf: int) -> None:
-        """Raise SchemaError for a time beyond a day, or with a fraction of a microsecond."""
-        values, unit = layout.values[leaf], layout.targets[leaf].type.unit
-        assert values is not None
-        for reader, start in zip(readers, _starts(readers), strict=False):
-            if not are_times(values[start : start + reader.num_rows], unit):
-                raise SchemaError(
-                    "a value exceeds the range of datetime.time, which other files need for this column",
-                    file=reader.file.source.name,
-                    column=self.projection.labels[leaf],
-                )
 
     def _read_error(self, error: ParquetError | MemoryError, readers: Sequence[FileReader]) -> BaseException:
         """Return the error to raise, with its file."""

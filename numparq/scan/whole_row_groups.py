@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from numparq.column.read.row_selection import RowSelection, RowSlices
+from numparq.column.read.row_selection import SLICE_OUT, RowSelection, RowSlices
+from numparq.errors import ParquetError
 from numparq.plan.row_ranges import RowRanges
+from numparq.to_pandas.frame import BlockLayout, allocate_blocks
+from numparq.types.output_type import OutputType
+
+from .file_runs import runner_of
+from .recovery.lost_rows import keep_rows
+from .shared_memory import SharedMemory
 
 if TYPE_CHECKING:
+    from numparq.column.buffers import DecodedColumn
+
     from .file_reader import FileReader
+    from .projected_columns import ProjectedColumns
 
 # A task for selected rows takes the time of so many bytes of a column chunk. Of fewer tasks all are run.
 _MAX_CHUNK_BYTES, FEW_TASKS = 32 << 10, 32
@@ -19,37 +30,63 @@ _MAX_CHUNK_BYTES, FEW_TASKS = 32 << 10, 32
 _MAX_BYTES, _VALUE_BYTES = 256 << 20, 16
 
 
-class WholeRowGroups(NamedTuple):
+class _WholeRowGroups(NamedTuple):
     """All rows of the row groups that have selected ones.
 
     Attributes
     ----------
     slices : RowSlices
         All rows.
-    kept : RowRanges
-        The selected ones, counted in the output of `slices`.
+    selected_bounds : int64 array, (ranges, 2)
+        First row and end of the ranges of selected ones, counted in the output of `slices`.
     """
 
     slices: RowSlices
-    kept: RowRanges
+    selected_bounds: np.ndarray
 
 
-def whole_row_groups(readers: Sequence[FileReader]) -> list[WholeRowGroups] | None:
+def decode_whole(
+    readers: Sequence[FileReader],
+    types: Sequence[OutputType],
+    projection: ProjectedColumns,
+    memory_limit: int | None,
+) -> tuple[BlockLayout, list[DecodedColumn]] | None:
+    """Decode all rows of small row groups with selected ones, and keep these; None if it does not pay, or fails."""
+    whole = _whole_row_groups(readers) if memory_limit is None else None
+    if whole is None:
+        return None
+    selected = [reader.selections for reader in readers]
+    for reader, each in zip(readers, whole, strict=True):
+        reader.selections = each.slices
+    starts = [*accumulate((each.slices.num_rows for each in whole), initial=0)]
+    try:
+        layout = allocate_blocks(types, starts[-1], projection.index_leaves)
+        buffers = SharedMemory(layout, projection.leaves, readers, starts).decode(runner_of(readers))
+    except (ParquetError, MemoryError):
+        return None
+    finally:
+        for reader, rows in zip(readers, selected, strict=True):
+            reader.selections = rows
+    selected_bounds = np.concatenate([each.selected_bounds + start for each, start in zip(whole, starts, strict=False)])
+    return keep_rows(layout, buffers, projection.leaves, RowRanges(selected_bounds))
+
+
+def _whole_row_groups(readers: Sequence[FileReader]) -> list[_WholeRowGroups] | None:
     """Return for each reader the row groups to decode whole; None if selected rows alone take less time or memory."""
-    found = []
+    whole = []
     num_tasks = num_bytes = 0
     for reader in readers:
         selections, num_leaves = reader.selections.selections, len(reader.leaves)
         if selections is None:  # these are ranges of rows already
-            found.append(WholeRowGroups(reader.selections, RowRanges.all(reader.num_rows)))
+            whole.append(_WholeRowGroups(reader.selections, np.array([[0, reader.num_rows]])))
             continue
-        if reader.columns.cast or not _are_small(reader, selections):
+        if reader.joined is None or not _are_small(reader, selections):
             return None
         slices = _all_rows(reader, selections)
         num_tasks += sum(not part.selects_all for part in selections) * num_leaves
         num_bytes += slices.num_rows * num_leaves * _VALUE_BYTES
-        found.append(WholeRowGroups(slices, _kept_rows(selections, slices)))
-    return found if num_tasks > FEW_TASKS and num_bytes <= _MAX_BYTES else None
+        whole.append(_WholeRowGroups(slices, _selected_bounds(selections, slices)))
+    return whole if num_tasks > FEW_TASKS and num_bytes <= _MAX_BYTES else None
 
 
 def _are_small(reader: FileReader, selections: Sequence[RowSelection]) -> bool:
@@ -66,10 +103,9 @@ def _all_rows(reader: FileReader, selections: Sequence[RowSelection]) -> RowSlic
     return RowSlices(np.stack([groups, np.zeros_like(groups), counts, np.cumsum(counts) - counts], axis=1))
 
 
-def _kept_rows(selections: Sequence[RowSelection], slices: RowSlices) -> RowRanges:
-    """Return the selected rows, counted in the output of all rows."""
-    mask = np.zeros(slices.num_rows, np.bool_)
-    for part, rows in zip(selections, slices, strict=True):
-        for at, (start, stop) in enumerate(part.row_ranges):
-            mask[rows.out + start : rows.out + stop] = True if part.mask is None or at else part.mask
-    return RowRanges.from_mask(mask)
+def _selected_bounds(selections: Sequence[RowSelection], slices: RowSlices) -> np.ndarray:
+    """Return the bounds of the selected rows, counted in the output of all rows."""
+    bounds = [np.empty((0, 2), np.int64)]
+    for part, out in zip(selections, slices.table[:, SLICE_OUT].tolist(), strict=True):
+        bounds.append(part.selected_ranges.bounds + out)
+    return np.concatenate(bounds)

@@ -20,12 +20,6 @@ from support.files.builder import from_bytes, with_footer
 from support.planned_file import ROWS, PlannedFile, pruning_steps
 
 
-@pytest.fixture(autouse=True)
-def small_row_groups(monkeypatch):
-    """Have dictionaries of small row groups read, too."""
-    monkeypatch.setattr(dictionaries, "_WORTH_A_LOOK", 1 << 10)
-
-
 def test_dictionary_ignores_nulls_and_negated_contains():
     rows = np.arange(4000)
     frame = pd.DataFrame(

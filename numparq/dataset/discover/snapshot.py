@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +24,13 @@ from numparq.io.replaced_files import find_replaced_file
 from numparq.io.source import Source
 
 from .files import EmptyDatasetError, list_files
-from .open_files import open_files_unless_empty
+from .open_files import OpenSource, open_files_unless_empty
 
 if TYPE_CHECKING:
     from numparq.io.coalesce import Coalescing
+
+
+OpenOne = Callable[[int, Source, "Coalescing | None"], OpenFile | None]  # of a file by ordinal
 
 
 class DatasetSnapshot:
@@ -81,15 +86,16 @@ class DatasetSnapshot:
                 return open_local_source(find_replaced_file(file.name) or file.name)
         return open_filesystem_source(self.listing.filesystem, file.path, file.name, file.size, file.version)
 
-    def open_files(self, ordinals: Sequence[int]) -> list[OpenFile]:
-        """Return opened files by ordinal; open those that are not open yet.
+    def open_files(self, ordinals: Sequence[int], open_one: OpenOne | None = None) -> list[OpenFile]:
+        """Return opened files by ordinal; open those that are not open yet, by `open_one` unless it returns None.
 
         A file of zero bytes, unless given by name, is like another one without its rows, as to Spark.
         """
         closed = [at for at in ordinals if at not in self._opened]
         if closed:
             files = self.files.take(np.array(closed))
-            self._opened.update(zip(closed, self._open(list(files)), strict=True))
+            opening = None if open_one is None else [*map(partial, repeat(open_one), closed)]
+            self._opened.update(zip(closed, self._open(list(files), opening), strict=True))
         found = [self._opened[at] for at in ordinals]
         opened = [file for file in found if file is not None]
         if len(opened) == len(found):
@@ -125,13 +131,14 @@ class DatasetSnapshot:
         listing = self.listing
         return [self.metadata] if listing.metadata_file or listing.common_metadata_file else []
 
-    def _open(self, files: Sequence[DataFile]) -> list[OpenFile | None]:
+    def _open(self, files: Sequence[DataFile], opening: Sequence[OpenSource] | None = None) -> list[OpenFile | None]:
         """Open files; None for those of zero bytes."""
         return open_files_unless_empty(
             self.listing,
             files,
             coalescing=self._coalescing,
             calendar=self.calendar,
+            opening=opening,
         )
 
     def identity(self) -> bytes:
@@ -154,10 +161,10 @@ class DatasetSnapshot:
         key = tuple(ordinals) or (0,)
         if key not in self._schemas:
             if alike is None:
-                made = self.merge_schemas(self.open_files(key) if self.files else self._metadata_files())
+                schema = self.merge_schemas(self.open_files(key) if self.files else self._metadata_files())
             else:
-                made = self._merge_alike(len(key), alike)
-            self._schemas[key] = made
+                schema = self._merge_alike(len(key), alike)
+            self._schemas[key] = schema
         return self._schemas[key]
 
     def _merge_alike(self, num_files: int, alike: Mapping[int, Sequence[int]]) -> DatasetSchema:

@@ -12,16 +12,19 @@ from numparq.dataset.listing.files import DataFile, PartitionIndex
 from numparq.errors import ParquetError
 from numparq.expr.bound import filter_leaves
 from numparq.expr.expression import Constant, Expression
+from numparq.format.footer.footer_table import FooterTable
 from numparq.format.open_file import OpenFile
+from numparq.format.unparsed_file import UnparsedFile
+from numparq.io.small_files import SmallFileSource
 from numparq.prune.match import containers_may_match
 from numparq.prune.statistics import row_group_statistics
 from numparq.scan.scan_file import ScanFile
 from numparq.scan.unread_files import UnreadFiles
 
-from .footer_table import FooterTable
-
 if TYPE_CHECKING:
     from numparq.dataset.discover.snapshot import DatasetSnapshot
+    from numparq.io.coalesce import Coalescing
+    from numparq.io.source import Source
 
     from .dataset_filter import DatasetFilter
 
@@ -42,7 +45,7 @@ class UnopenedFiles:
         self._snapshot = snapshot
         self._ordinals = np.array(ordinals, np.int64)
         self._files: list[DataFile] = list(snapshot.files.take(self._ordinals))
-        self._table = FooterTable(self._files)
+        self._table = FooterTable([file.path for file in self._files])
         # By first file, in the order of the dataset.
         groups = [*self._table.groups, *(np.array([at]) for at in self._table.unread)]
         self._groups = sorted(groups, key=lambda group: int(group[0]))
@@ -59,24 +62,43 @@ class UnopenedFiles:
 
     def prune(self, filters: DatasetFilter) -> tuple[list[int], dict[int, np.ndarray]]:
         """Return the ordinals of the files that may match, and by first file the positions of the others."""
-        kept = np.ones(len(self._ordinals), np.bool_)
+        may_match = np.ones(len(self._ordinals), np.bool_)
         for group, first in zip(self._groups, self._snapshot.open_files([*self.alike]), strict=True):
             if id(group) in self._is_known:
-                kept[group] = self._match_group(first, group, filters)
-        if not kept.any():
-            kept[0] = True  # for the columns of an empty result
-        pruned = {int(group[0]): group[~kept[group]] for group in self._groups}
-        return self._ordinals[kept].tolist(), {first: gone for first, gone in pruned.items() if len(gone)}
+                may_match[group] = self._match_group(first, group, filters)
+        if not may_match.any():
+            may_match[0] = True  # for the columns of an empty result
+        pruned = {int(group[0]): group[~may_match[group]] for group in self._groups}
+        return self._ordinals[may_match].tolist(), {first: gone for first, gone in pruned.items() if len(gone)}
+
+    def open(self, ordinals: Sequence[int]) -> list[OpenFile]:
+        """Open files; footers that the table knows are not parsed again."""
+        firsts = np.empty(len(self._ordinals), np.int64)
+        for group in self._groups:
+            firsts[group] = group[0]
+        positions = dict(zip(self._ordinals.tolist(), range(len(firsts)), strict=True))
+        models = dict(zip(self.alike, self._snapshot.open_files([*self.alike]), strict=True))
+        unknown = {*self._table.unread}
+
+        def open_one(ordinal: int, source: Source, coalescing: Coalescing | None) -> OpenFile | None:
+            position = positions[ordinal]
+            is_known = position not in unknown and isinstance(source, SmallFileSource)
+            if not is_known or source.stamp_as_read != self._table.stamps[position]:
+                return None
+            model = models[int(self._ordinals[firsts[position]])]
+            return UnparsedFile(source, coalescing, model, self._table, position)
+
+        return self._snapshot.open_files(ordinals, open_one)
 
     def _match_group(self, first: OpenFile, group: np.ndarray, filters: DatasetFilter) -> np.ndarray:
         """Return which files of a group may have matching rows; all, if a footer contradicts itself."""
         partitions, codes = PartitionIndex.from_files([self._files[at] for at in group.tolist()])
-        kept = np.ones(len(group), np.bool_)
+        may_match = np.ones(len(group), np.bool_)
         for code in range(len(partitions)) if filters.keys else [-1]:
             chosen = np.flatnonzero(codes == code) if code >= 0 else np.arange(len(group))
             bound = filters.bind_file(first, self._files[group[chosen[0]]])
-            kept[chosen] = self._match_files(first, group[chosen], bound)
-        return kept
+            may_match[chosen] = self._match_files(first, group[chosen], bound)
+        return may_match
 
     def _match_files(self, first: OpenFile, positions: np.ndarray, bound: Expression) -> np.ndarray:
         leaves = filter_leaves(bound)
@@ -100,17 +122,17 @@ class UnopenedFiles:
         self, pruned: Mapping[int, np.ndarray], firsts: Mapping[int, ScanFile]
     ) -> list[UnreadFiles] | None:
         """Return what is known of the pruned files, with the columns of `firsts`; None if a footer is damaged."""
-        found = []
+        unread = []
         for first, positions in pruned.items():
             columns = firsts[first].columns
             leaves = [*dict.fromkeys(leaf.index for leaf in columns.leaves)]
             footer = self._table.join(firsts[first].file.footer, positions, leaves)
             assert footer is not None
             try:
-                found.append(UnreadFiles(columns, footer))
+                unread.append(UnreadFiles(columns, footer))
             except ParquetError:
                 return None
-        return found
+        return unread
 
     def are_unchanged(self, files: Sequence[ScanFile]) -> bool:
         """Whether files are those whose footers were read."""
@@ -120,5 +142,5 @@ class UnopenedFiles:
 
     def ordinals_of(self, positions: Iterable[np.ndarray]) -> list[int]:
         """Return the ordinals of files at some positions, in order."""
-        found: list[int] = np.sort(self._ordinals[np.concatenate([np.empty(0, np.intp), *positions])]).tolist()
-        return found
+        unread: list[int] = np.sort(self._ordinals[np.concatenate([np.empty(0, np.intp), *positions])]).tolist()
+        return unread

@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, RowSlices
 from numparq.dataset.discover.snapshot import DatasetSnapshot
-from numparq.dataset.listing.files import DataFile
+from numparq.dataset.listing.files import DataFile, PartitionValues
 from numparq.dataset.prune.dataset_filter import DatasetFilter
 from numparq.dataset.prune.metadata_file import build_metadata_file_pruner
 from numparq.dataset.prune.pruners import FilePruner, PartitionPruner, StatisticsPruner, apply_pruner
@@ -27,6 +27,7 @@ from numparq.scan.scan_file import ScanFile
 from .projected_columns import DatasetColumns, project_columns
 
 if TYPE_CHECKING:
+    from numparq.scan.predicate import ScanPredicate
     from numparq.scan.recovery.skip_damaged import SkipDamaged
     from numparq.scan.unread_files import UnreadFiles
 
@@ -65,7 +66,7 @@ class DatasetQuery:
         matching = None
         if unopened is not None and not projection.has_categories:
             matching = self._open_matching(unopened, schema, projection, filters)
-        files, unread = matching or (self._select_rows(ordinals, filters), ())
+        files, unread = matching or (self._select_rows(ordinals, filters, snapshot.open_files(ordinals)), ())
         if matching is None:
             projection.map_files(schema, files)
         selected = [file for file in files if file.predicate is None or not file.matches_nothing]
@@ -169,7 +170,7 @@ class DatasetQuery:
     ) -> tuple[list[ScanFile], Sequence[UnreadFiles]] | None:
         """Open the files that may match, and map their columns and those of the others; None: all must be opened."""
         left, pruned = unopened.prune(filters)
-        files = self._select_rows(left, filters)
+        files = self._select_rows(left, filters, unopened.open(left))
         if not unopened.are_unchanged(files):
             return None
         firsts = unopened.firsts(pruned)
@@ -198,17 +199,23 @@ class DatasetQuery:
         filters = DatasetFilter(options.filters, schema, partitions, options.runtime_filters)
         return schema, project_columns(schema, partitions, columns, options), filters
 
-    def _select_rows(self, ordinals: Sequence[int], filters: DatasetFilter) -> list[ScanFile]:
+    def _select_rows(
+        self, ordinals: Sequence[int], filters: DatasetFilter, files: Sequence[OpenFile]
+    ) -> list[ScanFile]:
         """Select rows by position, counted over all files, and bind the filter to each file."""
         options = self._options
-        files = self._snapshot.open_files(ordinals)
         is_filtered = options.filters is not None or bool(options.runtime_filters)
         selected, predicates = [], {}
+        shared: dict[tuple[int, PartitionValues], ScanPredicate | None] = {}
         for position, slices in _row_slices_of_files(files, options, None if is_filtered else options.nrows):
             at, file = ordinals[position], files[position]
             if is_filtered and at not in predicates:
-                predicates[at] = filters.scan_predicate(file, self._snapshot.files[at], options.runtime_filters)
-            if slices is not None or np.add.reduce(file.footer.row_group_num_rows):
+                data_file = self._snapshot.files[at]
+                key = id(file.model or file), data_file.values
+                if options.runtime_filters or key not in shared:
+                    shared[key] = filters.scan_predicate(file, data_file, options.runtime_filters)
+                predicates[at] = shared[key]
+            if slices is not None or file.model or np.add.reduce(file.footer.row_group_num_rows):
                 selected.append(ScanFile(file, at, slices, predicates.get(at)))
         if not selected and files:
             return ScanFile(files[0], ordinals[0]).without_rows()

@@ -55,6 +55,7 @@ class SchemaKey(NamedTuple):
 
 def schema_key(file: OpenFile) -> SchemaKey:
     """Return the footer bytes that determine a file's columns."""
+    file = file.model or file
     try:
         if file.is_alias:
             return _schema_key(file)

@@ -101,7 +101,7 @@ class ColumnChunks:
         ordinals: np.ndarray = np.asarray(row_groups, np.intp) * self._num_columns + np.asarray(columns, np.intp)
         return ordinals
 
-    def _place_of(self, ordinal: int) -> tuple[int, int]:
+    def _position_of(self, ordinal: int) -> tuple[int, int]:
         """Return row group and leaf ordinal of a chunk."""
         return divmod(ordinal, self._num_columns)
 
@@ -116,9 +116,9 @@ class ColumnChunks:
     def _blame(self, ordinals: list[int]) -> None:
         """Raise the error of the first damaged chunk."""
         for ordinal in ordinals:
-            group, column = self._place_of(ordinal)
-            made, place = np.empty(self._layout.words, np.int64), np.zeros(1, np.int64)
-            status = self._read_structs(self._layout, np.array([ordinal]), place, made)
+            group, column = self._position_of(ordinal)
+            words = np.empty(self._layout.words, np.int64)
+            status = self._read_structs(self._layout, np.array([ordinal]), np.zeros(1, np.int64), words)
             if status < 0:
                 try:
                     check_status(status, InvalidFileError, row_group=group)

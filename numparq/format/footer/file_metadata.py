@@ -290,9 +290,9 @@ class Footer:
             places.setdefault(self.text(pair[key], pair[key + 1]), (pair[value], pair[value + 1]))
         return KeyValues(self._bytes, places)
 
-    @property
+    @cached_property
     def column_order_masks(self) -> bytes:
-        """What `column_orders` follows from; equal for files that declare the same."""
+        """Bytes that determine `column_orders`."""
         return self._list("column_orders")[:, 0].tobytes() if "column_orders" in self._layout.record.slots else b""
 
     @cached_property

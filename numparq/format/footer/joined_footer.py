@@ -63,8 +63,8 @@ class JoinedChunks(ColumnChunks):
     def _ordinals(self, row_groups: ArrayLike, columns: ArrayLike) -> np.ndarray:
         return super()._ordinals(row_groups, self._position[np.asarray(columns, np.intp)])
 
-    def _place_of(self, ordinal: int) -> tuple[int, int]:
-        group, position = super()._place_of(ordinal)
+    def _position_of(self, ordinal: int) -> tuple[int, int]:
+        group, position = super()._position_of(ordinal)
         return group, self._leaf_ordinals[position]
 
     def _ends_of(self, ordinals: np.ndarray) -> np.ndarray:

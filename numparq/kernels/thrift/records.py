@@ -249,7 +249,7 @@ def read_thrift_structs(data, starts, ends, places, count, table, arena, stack):
 
 
 @inlined
-def find_field_spans(data, pos, end, first, second, spans, place, stack):
+def find_field_spans(data, pos, end, first, second, spans, base, stack):
     """Put start and end of the values of two fields to `spans`; return the position after the struct, or a status."""
     last = np.int64(0)
     while pos < end:
@@ -266,7 +266,7 @@ def find_field_spans(data, pos, end, first, second, spans, place, stack):
         if pos < 0:
             return pos
         if last == first or last == second:
-            at = place if last == first else place + 2
+            at = base if last == first else base + 2
             put_word(spans, at, start)
             put_word(spans, at + 1, pos)
     return np.int64(TRUNCATED)

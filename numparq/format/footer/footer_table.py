@@ -11,16 +11,16 @@ from contextlib import suppress
 
 import numpy as np
 
-from numparq.dataset.listing.files import DataFile
-from numparq.format.footer.file_metadata import MAX_ROWS, Footer
-from numparq.format.footer.joined_footer import JoinedChunks, JoinedFooter
-from numparq.format.footer.tail import MAGIC
 from numparq.format.thrift.decode import decoder_stack
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.thrift.wire import S_ROOM
 from numparq.util.regular_file import OPEN_FLAGS
+
+from .file_metadata import MAX_ROWS, Footer
+from .joined_footer import JoinedChunks, JoinedFooter
+from .tail import MAGIC
 
 # Read from the end of each file; a longer footer takes another read.
 _TAIL_BYTES = 8 << 10
@@ -47,23 +47,26 @@ class FooterTable:
         Positions of the other files: those that must be opened to know them, damaged ones among them.
     stamps : list of tuple of int, or None
         Size and modification time (ns) of each file when it was read.
+    row_counts : list of int
+        Rows of each file.
     """
 
-    def __init__(self, files: Sequence[DataFile]) -> None:
-        self.stamps, self._data, stops = _read_tails(files)
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.stamps, self._data, stops = _read_tails(paths)
         lengths = np.diff(stops, prepend=0)
         self._ends, starts = stops, stops - lengths
         read = np.flatnonzero(lengths)
         words, records, spans = _decode_roots(self._data, starts[read], stops[read])
-        found = records >= 0
-        self._row_groups = _RowGroups(words, records[found], read[found])
+        is_valid = records >= 0
+        self._row_groups = _RowGroups(words, records[is_valid], read[is_valid])
+        self.row_counts: list[int] = self._row_groups.count_rows(len(paths))
         by_key: dict[bytes, list[int]] = {}
         view = self._data.data
         for at, start, stop, span in zip(
-            read[found].tolist(),
-            starts[read][found].tolist(),
-            stops[read][found].tolist(),
-            spans[found].tolist(),
+            read[is_valid].tolist(),
+            starts[read][is_valid].tolist(),
+            stops[read][is_valid].tolist(),
+            spans[is_valid].tolist(),
             strict=True,
         ):
             (first, second), (third, fourth) = sorted((span[:2], span[2:]))
@@ -71,25 +74,29 @@ class FooterTable:
             second, fourth = max(second, first), max(fourth, third)
             by_key.setdefault(b"%b%b%b" % (view[start:first], view[second:third], view[fourth:stop]), []).append(at)
         self.groups = [np.array(sorted(group), np.int64) for group in _merge_equal(by_key).values()]
-        known = np.zeros(len(files), np.bool_)
-        known[read[found]] = True
+        known = np.zeros(len(paths), np.bool_)
+        known[read[is_valid]] = True
         self.unread = np.flatnonzero(~known).tolist()
+
+    def length(self, position: int) -> int:
+        """Return the bytes of the FileMetaData of a file."""
+        return int(self._ends[position] - (self._ends[position - 1] if position else 0))
 
     def rows_of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of all row groups of some files, in order, and the place of each one's file among these."""
-        found, owners = self._row_groups.of_files(positions)
-        return self._row_groups.num_rows[found], owners
+        is_valid, owners = self._row_groups.of_files(positions)
+        return self._row_groups.num_rows[is_valid], owners
 
     def join(self, prototype: Footer, positions: np.ndarray, leaf_ordinals: Sequence[int]) -> JoinedFooter | None:
         """Join the footers of files of one group, as far as some leaves need it; None if any contradicts the first.
 
         `prototype` is the footer of the group's first file.
         """
-        found, owners = self._row_groups.of_files(positions)
-        num_rows, counts = self._row_groups.num_rows[found], self._row_groups.num_chunks[found]
+        is_valid, owners = self._row_groups.of_files(positions)
+        num_rows, counts = self._row_groups.num_rows[is_valid], self._row_groups.num_chunks[is_valid]
         if (counts != prototype.num_leaves).any() or ((num_rows < 0) | (num_rows > MAX_ROWS)).any():
             return None
-        starts = self._row_groups.chunk_starts(found, leaf_ordinals)
+        starts = self._row_groups.chunk_starts(is_valid, leaf_ordinals)
         chunks = JoinedChunks(self._data, starts, self._ends[positions[owners]], leaf_ordinals)
         return JoinedFooter(prototype, num_rows, chunks)
 
@@ -107,10 +114,16 @@ class _RowGroups:
         self._stops[files + 1] = counts
         np.cumsum(self._stops, out=self._stops)
         within = np.arange(int(counts.sum())) - (np.cumsum(counts) - counts).repeat(counts)
-        places = firsts.repeat(counts) + within * step
-        self.num_rows = words[places + layout.slot("row_groups.num_rows")]
-        self._chunks = words[places + layout.slot("row_groups.columns")]
-        self.num_chunks = words[places + layout.slot("row_groups.columns") + 1]
+        records_of_groups = firsts.repeat(counts) + within * step
+        self.num_rows = words[records_of_groups + layout.slot("row_groups.num_rows")]
+        self._chunks = words[records_of_groups + layout.slot("row_groups.columns")]
+        self.num_chunks = words[records_of_groups + layout.slot("row_groups.columns") + 1]
+
+    def count_rows(self, num_files: int) -> list[int]:
+        """Return the rows of each file."""
+        sums = np.cumsum(np.append(0, self.num_rows))[self._stops]
+        counts: list[int] = np.diff(sums).tolist()
+        return counts + [0] * (num_files - len(counts))
 
     def of_files(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the ordinals of the row groups of some files, and the place of each one's file among these."""
@@ -132,18 +145,18 @@ def _root_layout() -> ThriftLayout:
     return thrift_layout("FileMetaData", "row_groups.num_rows", "row_groups.columns.@")
 
 
-def _read_tails(files: Sequence[DataFile]) -> tuple[list[tuple[int, int] | None], np.ndarray, np.ndarray]:
+def _read_tails(paths: Sequence[str]) -> tuple[list[tuple[int, int] | None], np.ndarray, np.ndarray]:
     """Read the footers of files, one after the other; return stamps, bytes, and the end of each one's.
 
-    Of files that cannot be read, or are none of these, nothing is read.
+    Nothing is read of a file that is not Parquet, or cannot be read.
     """
     stamps: list[tuple[int, int] | None] = []
     footers, stops = bytearray(), []
     tail = bytearray(_TAIL_BYTES)
-    for file in files:
+    for path in paths:
         stamp = None
         with suppress(OSError):
-            descriptor = os.open(file.path, os.O_RDONLY | OPEN_FLAGS)
+            descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS)
             try:
                 status = os.fstat(descriptor)
                 if stat.S_ISREG(status.st_mode) and _append_footer(footers, descriptor, status.st_size, tail):

@@ -1,0 +1,59 @@
+"""An open file whose footer differs from another's in its rows alone: parsed on first use."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .footer.tail import read_footer
+from .module_reader import ModuleReader
+from .open_file import OpenFile
+
+if TYPE_CHECKING:
+    from numparq.io.coalesce import Coalescing
+    from numparq.io.small_files import SmallFileSource
+
+    from .footer.file_metadata import Footer
+    from .footer.footer_table import FooterTable
+    from .key_values.arrow import ArrowSchema
+    from .schema import Schema
+
+
+class UnparsedFile(OpenFile):
+    """An open file that a table of footers knows.
+
+    Attributes
+    ----------
+    table : FooterTable
+        The table.
+    position : int
+        Position of the file in it.
+    """
+
+    model: OpenFile
+
+    def __init__(
+        self, source: SmallFileSource, coalescing: Coalescing | None, model: OpenFile, table: FooterTable, position: int
+    ) -> None:
+        self._opened_path, self._is_closed, self.calendar = None, False, model.calendar
+        self.source, self.user_coalescing = source, coalescing
+        self.reader = ModuleReader(source, coalescing)
+        self.bloom_filters = {}
+        self._current_stamp, self.stamp = source.stamp, table.stamps[position]
+        self.footer_start = source.size - 8 - table.length(position)
+        self.model, self.table, self.position = model, table, position
+
+    @cached_property
+    def footer(self) -> Footer:  # type: ignore[override]
+        """The file's own footer."""
+        return read_footer(self.source)[0]
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        """The schema of the file."""
+        return self.model.schema
+
+    @property
+    def arrow_schema(self) -> ArrowSchema:  # type: ignore[override]
+        """The writer's Arrow schema."""
+        return self.model.arrow_schema
