@@ -49,11 +49,11 @@ class UnparsedFile(OpenFile):
         return read_footer(self.source)[0]
 
     @property
-    def schema(self) -> Schema:  # type: ignore[override]
+    def schema(self) -> Schema:
         """The schema of the file."""
         return self.model.schema
 
     @property
-    def arrow_schema(self) -> ArrowSchema:  # type: ignore[override]
+    def arrow_schema(self) -> ArrowSchema:
         """The writer's Arrow schema."""
         return self.model.arrow_schema

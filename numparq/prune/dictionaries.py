@@ -39,7 +39,7 @@ _LARGEST = 1 << 20
 _SHARE = 4  # a dictionary is read if it is at most a quarter of the bytes that it may save
 # Least bytes to save: reading fewer takes no longer than checking a dictionary (local), or a round trip (remote).
 _WORTH_A_LOOK, _WORTH_A_TRIP = 1 << 10, 4 << 20
-_WORTH_A_LOOK_IN_MEMORY = 64 << 10  # in joined files
+_MIN_BYTES_IN_MEMORY = 64 << 10  # in joined files
 _TRIED = 2  # row groups tried first; if none of them is pruned, the others are not tried
 
 
@@ -75,7 +75,7 @@ class DictionaryPruner:
         """
         firsts: dict[int, dict[int, int]] = {}
         if self._file.footer.data_bounds is not None:
-            row_groups = [group for group in row_groups if plan.groups[group].num_bytes >= _WORTH_A_LOOK_IN_MEMORY]
+            row_groups = [group for group in row_groups if plan.groups[group].num_bytes >= _MIN_BYTES_IN_MEMORY]
         for part in conjuncts(bound):
             if combine_bools(part, lambda test: not _is_of_values(test)):
                 continue

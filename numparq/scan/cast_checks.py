@@ -23,16 +23,16 @@ def check_casts(
     readers: Sequence[FileReader],
     starts: Sequence[int],
     layout: BlockLayout,
-    kept: Sequence[RowRanges] | None,
+    intact: Sequence[RowRanges] | None,
 ) -> None:
-    """Raise SchemaError for a value, in the rows kept, that does not fit the merged type.
+    """Raise SchemaError for a value, in the intact rows, that does not fit the merged type.
 
     `starts` has the first row of each reader in the frame.
     """
     for first in projection.cast_columns():
         for at, reader in enumerate(readers):
             for leaf, rows, error in reader.unfit:
-                if leaf == first and (kept is None or np.isin(rows, kept[at].indices()).any()):
+                if leaf == first and (intact is None or np.isin(rows, intact[at].indices()).any()):
                     raise error
         if layout.targets[first].array_kind == "times" and not layout.targets[first].nested:
             _check_times(readers, starts, layout, first, projection.labels[first])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,7 +139,7 @@ class FileReader:
         if self.joined is None:
             return [self.num_rows]
         if self.selections is self._slices:
-            return np.diff(self.joined.first_rows).tolist()
+            return [stop - start for start, stop in pairwise(self.joined.first_rows)]
         return self.joined.count_rows(self.selections)
 
     @property

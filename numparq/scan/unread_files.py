@@ -35,8 +35,8 @@ class UnreadFiles:
         self.num_rows = int(footer.row_group_num_rows.sum())
         row_groups = range(len(footer.row_group_num_rows))
         counts = footer.chunks.read_table(row_groups, [leaf.index for leaf in columns.leaves])["null_count"]
-        are_known = (counts >= 0).all(axis=0).tolist()
-        totals = zip(counts.sum(axis=0, dtype=np.int64).tolist(), are_known, strict=True)
+        are_known: np.ndarray = np.logical_and.reduce(counts >= 0, axis=0)
+        totals = zip(counts.sum(axis=0, dtype=np.int64).tolist(), are_known.tolist(), strict=True)
         self.null_counts: list[int | None] = [total if is_known else None for total, is_known in totals]
         pairs = zip(columns.leaves, self.null_counts, strict=True)
         self.may_be_null = [leaf_may_be_null(leaf, count, footer.created_by) for leaf, count in pairs]

@@ -34,6 +34,9 @@ TESTS = {
     "read_thrift_structs": KernelTests(
         "kernels/test_thrift_records.test_many_structs", "kernels/test_thrift_records.test_many_truncated_structs"
     ),
+    "read_thrift_roots": KernelTests(
+        "kernels/test_thrift_records.test_many_roots", "kernels/test_thrift_records.test_many_truncated_roots"
+    ),
     "write_thrift_structs": KernelTests("format/thrift/test_templates.test_equal_to_encode_struct"),
     "check_page_crcs": KernelTests("kernels/test_checksums_crc32.test_any_bodies"),
     "bound_chunks": KernelTests("kernels/decode/test_page_sections.test_bounds_of_chunks"),
@@ -161,6 +164,7 @@ PARSERS = {
     "decode_binary_dictionaries",
     "read_thrift_struct",
     "read_thrift_structs",
+    "read_thrift_roots",
     "scan_pages",
     "decompress_snappy_pages",
     "check_utf8",

@@ -424,3 +424,60 @@ def test_many_truncated_structs(engine):
     for size in range(len(stored)):
         assert _read_all(engine, layout, stored + stored[:size], [0, len(stored)]) is None
     assert _read_all(engine, layout, stored * 2, [0, len(stored)]) is not None
+
+
+def _read_roots(engine, layout, stored, room=4000):
+    """Return of each struct the record or a status, and the bytes of its fields 1 and 4."""
+    rng = np.random.default_rng(len(stored))
+    arena, stack = GuardedBuffer(rng, room, "i8"), GuardedBuffer(rng, STACK_WORDS, "i8")
+    records, spans = GuardedBuffer(rng, len(stored), "i8"), GuardedBuffer(rng, 4 * len(stored), "i8")
+    stack.array[S_TOP], stack.array[S_ROOM] = 0, room
+    raw = with_slack(rng, b"".join(stored))
+    ends = np.cumsum([len(one) for one in stored], dtype=np.int64)
+    starts = ends - np.array([len(one) for one in stored], np.int64)
+    done = engine.read_thrift_roots(
+        raw, starts, ends, len(stored), layout.table, 1, 4, arena.array, stack.array, spans.array, records.array
+    )
+    for buffer in (arena, stack, records, spans):
+        buffer.check()
+    found = []
+    for at, (first, second, third, fourth) in zip(
+        records.array[:done].tolist(), spans.array.reshape(-1, 4)[:done].tolist(), strict=True
+    ):
+        record = Record(layout.record, arena.array, at, raw) if at >= 0 else at
+        found.append((record, raw[first:second].tobytes(), raw[third:fourth].tobytes()))
+    return found
+
+
+roots = st.lists(st.tuples(st.integers(0, 1 << 30), st.lists(st.text(max_size=5), max_size=4)), max_size=5)
+
+
+@given(roots=roots)
+def test_many_roots(roots):
+    """Structs with lists, one behind the other, equal those read alone; spans are the bytes of two fields."""
+    layout = ThriftLayout("FileMetaData")
+    element = idl().SchemaElement
+    things = [
+        idl().FileMetaData(version=number, schema=[element(name=name) for name in names], num_rows=5, row_groups=[])
+        for number, names in roots
+    ]
+    stored = [to_bytes(thing) for thing in things]
+    for engine in ENGINES:
+        found = _read_roots(engine, layout, stored)
+        assert len(found) == len(stored)
+        for (record, version, row_groups), thing, data in zip(found, things, stored, strict=True):
+            assert to_dict(record) == to_dict(read_struct(engine, layout, data)[1])
+            assert version == uleb(2 * thing.version)
+            assert row_groups == bytes([oracle.STRUCT])  # an empty list
+        assert len(_read_roots(engine, layout, stored, room=layout.words)) <= 1, "no room for another"
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+def test_many_truncated_roots(engine):
+    layout = ThriftLayout("FileMetaData")
+    root = [idl().SchemaElement(name="root")]
+    whole = to_bytes(idl().FileMetaData(version=2, schema=root, num_rows=9, row_groups=[], created_by="x"))
+    for size in range(len(whole)):
+        (first, *_), (second, *_), (third, *_) = _read_roots(engine, layout, [whole, whole[:size], whole])
+        assert second < 0
+        assert first.num_rows == third.num_rows == 9

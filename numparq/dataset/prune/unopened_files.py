@@ -68,7 +68,8 @@ class UnopenedFiles:
                 may_match[group] = self._match_group(first, group, filters)
         if not may_match.any():
             may_match[0] = True  # for the columns of an empty result
-        pruned = {int(group[0]): group[~may_match[group]] for group in self._groups}
+        has_rows = np.array(self._table.row_counts) > 0  # other files have no say in dtypes
+        pruned = {int(group[0]): group[~may_match[group] & has_rows[group]] for group in self._groups}
         return self._ordinals[may_match].tolist(), {first: gone for first, gone in pruned.items() if len(gone)}
 
     def open(self, ordinals: Sequence[int]) -> list[OpenFile]:
@@ -82,8 +83,9 @@ class UnopenedFiles:
 
         def open_one(ordinal: int, source: Source, coalescing: Coalescing | None) -> OpenFile | None:
             position = positions[ordinal]
-            is_known = position not in unknown and isinstance(source, SmallFileSource)
-            if not is_known or source.stamp_as_read != self._table.stamps[position]:
+            if position in unknown or not isinstance(source, SmallFileSource):
+                return None
+            if source.stamp_as_read != self._table.stamps[position]:
                 return None
             model = models[int(self._ordinals[firsts[position]])]
             return UnparsedFile(source, coalescing, model, self._table, position)

@@ -103,7 +103,8 @@ class ColumnChunks:
 
     def _position_of(self, ordinal: int) -> tuple[int, int]:
         """Return row group and leaf ordinal of a chunk."""
-        return divmod(ordinal, self._num_columns)
+        row_group, column = divmod(ordinal, self._num_columns)
+        return row_group, column
 
     def _read(self, ordinals: np.ndarray) -> None:
         if ordinals.min() < 0:  # the kernel would write before the words

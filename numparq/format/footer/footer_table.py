@@ -72,7 +72,7 @@ class FooterTable:
             (first, second), (third, fourth) = sorted((span[:2], span[2:]))
             first, third = max(first, start), max(third, start)
             second, fourth = max(second, first), max(fourth, third)
-            by_key.setdefault(b"%b%b%b" % (view[start:first], view[second:third], view[fourth:stop]), []).append(at)
+            by_key.setdefault(b"".join((view[start:first], view[second:third], view[fourth:stop])), []).append(at)
         self.groups = [np.array(sorted(group), np.int64) for group in _merge_equal(by_key).values()]
         known = np.zeros(len(paths), np.bool_)
         known[read[is_valid]] = True
