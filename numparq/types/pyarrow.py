@@ -146,7 +146,10 @@ def field_to_pyarrow(field: ArrowField) -> Any:
     """Return the pyarrow type of a field."""
     import pyarrow as pa
 
-    inner = [pa.field(child.name, field_to_pyarrow(child), child.nullable) for child in field.children]
+    inner = [
+        pa.field(child.name, field_to_pyarrow(child), child.nullable or child.type.kind == "null")
+        for child in field.children
+    ]
     kind = field.type.kind
     if kind == "struct":
         return pa.struct(inner)

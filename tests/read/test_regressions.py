@@ -16,6 +16,10 @@ from numparq import ParquetFile, RuntimeFilter, SchemaError, col, read_parquet, 
 from numparq.column.jobs import selection_tasks
 from numparq.column.read.take import ValueIndices, take_array
 from numparq.errors import CorruptPageError, UnsupportedError
+from numparq.format.arrow_type import ArrowType
+from numparq.format.key_values.arrow import ArrowField
+from numparq.types.pyarrow import field_to_pyarrow
+from support.files.builder import FileColumn, build_file, data_page, encode_plain, extended_idl
 
 
 def test_repeated_row_groups():
@@ -175,3 +179,23 @@ def test_short_offsets_are_time_zones(zone: str, expected: str):
         pd.testing.assert_series_equal(frame["a"], read, check_names=False)
         assert read_parquet(data, filters=col("a") >= read[1])["a"].tolist() == [read[1]]
         assert read_parquet(data, filters=[("a", "<", read[1].isoformat())])["a"].tolist() == [read[0]]
+
+
+def test_a_required_column_of_the_null_type_is_read_as_arrow():
+    """ValueError: pyarrow has no such field, and reads the column as one that may be null."""
+    pa = pytest.importorskip("pyarrow")
+    pages = [[data_page(2, encode_plain(1, [7, 8]))], [data_page(1, encode_plain(1, [9]))]]
+    unknown = {"logicalType": extended_idl().LogicalType(UNKNOWN=extended_idl().NullType())}
+    columns = [FileColumn("n", 1, pages, element=unknown), FileColumn("i", 1, pages)]
+    data = build_file([2, 1], columns).stored()
+    table = ParquetFile(data).to_arrow()
+    assert table.to_pydict() == {"n": [None, None, None], "i": [7, 8, 9]}
+    assert table.schema == pa.schema([pa.field("n", pa.null()), pa.field("i", pa.int32(), False)])
+    assert pa.table(ParquetFile(data)).equals(table)
+    assert read_parquet(data)["n"].tolist() == [None, None, None]
+
+
+def test_required_fields_of_the_null_type_have_an_arrow_type():
+    pa = pytest.importorskip("pyarrow")
+    field = ArrowField("s", ArrowType("struct"), (ArrowField("n", ArrowType("null"), (), False),))
+    assert field_to_pyarrow(field) == pa.struct([pa.field("n", pa.null())])

@@ -89,7 +89,7 @@ class ArrowTableBuilder:
             pa.field(
                 _to_utf8(label),
                 array.type,
-                _is_nullable(columns, place),
+                _is_nullable(columns, place) or pa.types.is_null(array.type),  # pyarrow allows no other
                 _field_metadata(file, columns.leaves[place].column, notes),
             )
             for (place, label), array in zip(labels, arrays, strict=True)
