@@ -224,16 +224,16 @@ class ChunkEndFinder:
     def _try_codec(self, reading: _CodecTrial, raw: np.ndarray, page: StoredPage) -> PageValues | None:
         try:
             if page.header["type"] == DICTIONARY_PAGE:
-                reading.dictionary = reading.decoder.decode_dictionary_page(raw, page.header)
-                found = reading.dictionary
-                if found.num_unread:
-                    return None
+                found = reading.decoder.decode_dictionary_page(raw, page.header)
+                # Arrow C++ leaves bytes behind the entries if a DictionaryArray repeats some, and has no indices into
+                # them. The page may be one of another type, so pages with indices into it do not fit.
+                reading.dictionary = None if found.num_unread else found
                 return PageValues(None, None, 0, 0, found.count, found.values, found.starts, found.ends)
             values = reading.decoder.decode_data_page(raw, page.header, reading.dictionary)
         except PageDecodeError:
             return None
         if any(check == "writer-padding" for check, _ in values.deviations):
-            return None  # readers ignore such bytes, but a page of a narrower type must not fit
+            return None  # readers ignore them (DuckDB 1.3 has such), but a page of a narrower type must not fit
         return values if page.header["type"] != DATA_PAGE_V2 or self._fits_counts(values, page.type_header) else None
 
     def _fits_counts(self, values: PageValues, header: dict[str, Any]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -249,3 +251,43 @@ def test_no_row_is_invented(tmp_path, part):
         assert len(saved) == report.num_rows
         num_saved += 1
     assert num_saved > 15
+
+
+def arrow_dictionary(name: str, count: int, pa) -> dict:
+    """Return an Arrow column of strings whose dictionary repeats some entries."""
+    entries = [f"{name} {n % 3}" for n in range(9)]
+    return {
+        name: pa.DictionaryArray.from_arrays(pa.array([n % 9 for n in range(count)], pa.int32()), pa.array(entries))
+    }
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+def test_repeated_dictionary_entries_of_arrow_are_saved(tmp_path, compression):
+    """Arrow C++ leaves bytes behind the entries of such a dictionary page, and no page has indices into it."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"n": pa.array(range(60)), **arrow_dictionary("s", 60, pa), "x": pa.array([n / 7 for n in range(60)])}
+    table = pa.table({**columns, **arrow_dictionary("t", 60, pa)})
+    out = io.BytesIO()
+    pq.write_table(table, out, row_group_size=20, compression=compression, store_schema=False)
+    data = out.getvalue()
+    (tmp_path / "damaged").write_bytes(data[: footer_start(data)])
+    report = salvage(tmp_path / "damaged", tmp_path / "saved", data)
+    assert (report.num_rows, report.lost) == (60, [])
+    assert pq.read_table(tmp_path / "saved").equals(pq.read_table(io.BytesIO(data)))
+    assert numparq.read_parquet(tmp_path / "saved").equals(numparq.read_parquet(data))
+
+
+def test_indices_into_a_doubtful_dictionary_are_not_saved(tmp_path):
+    """A dictionary page of 64-bit integers fits a column of 32 bits, with bytes behind its entries."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    wide, narrow = (
+        pa.table({"a": pa.array([1, 2, 1, 2] * 5, kind), "b": [0.5] * 20}) for kind in (pa.int64(), pa.int32())
+    )
+    files = []
+    for table in (wide, narrow):
+        out = io.BytesIO()
+        pq.write_table(table, out)
+        files.append(out.getvalue())
+    (tmp_path / "damaged").write_bytes(files[0][: footer_start(files[0])])
+    with pytest.raises(InvalidFileError, match="no complete row group begins there"):
+        salvage(tmp_path / "damaged", tmp_path / "saved", files[1])
