@@ -77,10 +77,10 @@ def _whole_row_groups(readers: Sequence[FileReader]) -> list[_WholeRowGroups] | 
     num_tasks = num_bytes = 0
     for reader in readers:
         selections, num_leaves = reader.selections.selections, len(reader.leaves)
-        if selections is None:  # these are ranges of rows already
+        if selections is None or reader.joined is None:  # whole row groups, or few of them
             whole.append(_WholeRowGroups(reader.selections, np.array([[0, reader.num_rows]])))
             continue
-        if reader.joined is None or not _are_small(reader, selections):
+        if not _are_small(reader, selections):
             return None
         slices = _all_rows(reader, selections)
         num_tasks += sum(not part.selects_all for part in selections) * num_leaves
