@@ -234,6 +234,22 @@ def test_units_are_located_by_page_headers():
     assert again._file.source.num_bytes < 3 * again._file.source.size
 
 
+def test_page_headers_are_read_alone():
+    """Large chunks are not read as a whole to locate their pages."""
+    rows = 200_000
+    table = pa.table({"a": np.random.default_rng(0).random(rows)})
+    data = write_buffer(table, row_group_size=rows, use_dictionary=False, compression=None, data_page_size=50_000)
+    file = numparq.ParquetFile(data)
+    batches = file.iter_batches(memory_limit=2_000_000, threads=1)
+    batches._units.reads_ahead = False
+    first = next(batches)
+    assert len(first) < rows // 8
+    assert file._file.source.num_bytes < file._file.source.size // 4
+    found = np.concatenate([first["a"].to_numpy(), *(batch["a"].to_numpy() for batch in batches)])
+    np.testing.assert_array_equal(found, table["a"].to_numpy())
+    assert file._file.source.num_bytes < 2 * file._file.source.size
+
+
 @pytest.mark.parametrize("kind", ["numbers", "texts", "lists"])
 def test_a_dictionary_is_read_for_pages_with_indices_alone(kind):
     """Writers give up dictionaries of too many entries: the pages behind hold plain values."""

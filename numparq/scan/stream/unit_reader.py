@@ -295,16 +295,14 @@ class PageLocator:
             For pages that are damaged.
         """
         tables = self._chunk_tables(row_group)
-        starts, ends = (bounds[0].tolist() for bounds in tables.byte_ranges([row_group]))
-        num_rows = tables.num_rows(row_group)
         self._indexes.load({OFFSET_INDEX: [(row_group, leaf.index) for leaf in self._leaves]})
+        chunks = tables.chunks_as_pages([row_group])[0]
+        self._indexes.walk_headers(
+            (row_group, leaf.index, chunk) for leaf, chunk in zip(self._leaves, chunks, strict=True)
+        )
         whole = []
-        for position, leaf in enumerate(self._leaves):
-            chunk = ChunkPages.unindexed(starts[position], ends[position], num_rows)
-            if (
-                self._indexes.chunk_pages(chunk, row_group, leaf.index) is not None
-                or starts[position] == ends[position]
-            ):
+        for position, (leaf, chunk) in enumerate(zip(self._leaves, chunks, strict=True)):
+            if self._indexes.chunk_pages(chunk, row_group, leaf.index) is not None or chunk.start == chunk.end:
                 continue
             with error_context(row_group=row_group, column=leaf.name):
                 pages = self._locate_by_walk(tables, position, chunk, row_group)
