@@ -21,7 +21,7 @@ from .bound import (
 )
 from .column import ColumnReference
 from .expression import And, ColumnName, ColumnPredicate, Constant, Expression, LiteralError, Not, Or, OtherColumn
-from .key_ranges import KeyRanges, RangeTuple, prefix_range, union
+from .key_ranges import NO_KEYS, KeyRanges, RangeTuple, prefix_range, union
 from .like import LikePattern, parse_like
 from .literal_arrays import in_list_ranges
 from .literals import literal_bytes, locate_literal
@@ -34,7 +34,6 @@ _DEEPEST = 100
 # Bounds of the keys that satisfy a comparison: positions in (first key, literal, behind the literal, end of keys).
 _COMPARED = {"==": (1, 2), "<": (0, 1), "<=": (0, 2), ">": (2, 3), ">=": (1, 3)}
 _MAX_CACHED = 1024
-_NO_KEYS = RangeTuple()
 
 
 class FilterColumn(NamedTuple):
@@ -234,9 +233,9 @@ def domain_predicate(
     Raises SchemaError if a literal cannot be compared with the column's values.
     """
     if domain.kind == "none":
-        return ValuePredicate(leaf, domain, _NO_KEYS, text=text)
+        return ValuePredicate(leaf, domain, NO_KEYS, text=text)
     if test.op == "is nan":
-        return ValuePredicate(leaf, domain, domain.all_keys if negated else _NO_KEYS, not negated, text=text)
+        return ValuePredicate(leaf, domain, domain.all_keys if negated else NO_KEYS, not negated, text=text)
     ranges, pattern = _satisfying(test, leaf, domain)
     if pattern is not None:
         return ValuePredicate(leaf, domain, ranges, False, pattern, negated, text)
@@ -265,11 +264,11 @@ def _satisfying(test: ColumnPredicate, leaf: Leaf, domain: KeyDomain) -> tuple[K
             return parse_like(literal_bytes(value, domain), escaped, isinstance(value, str))
         at = locate_literal(value, domain)
         if at is None:
-            return _NO_KEYS, None
+            return NO_KEYS, None
         first, end = _COMPARED[test.op]
         edges = (domain.low, *at, domain.high)
         if not edges[first] < edges[end]:
-            return _NO_KEYS, None
+            return NO_KEYS, None
         return RangeTuple(((edges[first], edges[end]),)), None
     except LiteralError as error:
         raise SchemaError(

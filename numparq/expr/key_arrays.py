@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.kernels.kernel_groups import predicate_kernels
 
-from .key_ranges import KeyRanges
+from .key_ranges import MAX_PREFIX, MIN_PREFIX, KeyRanges
 
 _WORD = 8
 _KEYS_A_RANGE = 4
@@ -81,7 +81,7 @@ class NumberRanges(_KeyArrays):
         """Return the keys from `low` to `high` (exclusive) that are in no range; the ranges lie within."""
         limits, one = np.iinfo(self.firsts.dtype), self.firsts.dtype.type(1)
         if low < limits.min or high - 1 > limits.max:
-            return super().complement(low, high)
+            return KeyGaps(self, low, high)
         firsts, lasts = np.empty((2, len(self) + 1), self.firsts.dtype)
         firsts[0], lasts[-1] = low, high - 1
         firsts[1:], lasts[:-1] = self.lasts + one, self.firsts - one  # those at the limits wrap around, and are dropped
@@ -105,6 +105,8 @@ class NumberRanges(_KeyArrays):
     def single_keys(self) -> np.ndarray | None:
         """Return all keys in the ranges; None if these are many more than ranges."""
         spans = (self.lasts - self.firsts).view(np.uint64)
+        if not spans.any():
+            return self.firsts
         if spans.sum(dtype=np.float64) > _KEYS_A_RANGE * len(self):
             return None
         sizes = spans.astype(np.int64) + 1
@@ -142,6 +144,10 @@ class StringPoints(_KeyArrays):
 
     def _string(self, position: int) -> bytes:
         return self.data[self.offsets[position] : self.offsets[position + 1]].tobytes()
+
+    def complement(self, low: bytes, high: object) -> KeyRanges:
+        """Return the strings from `low` to `high` (exclusive) but these."""
+        return KeyGaps(self, low, high)
 
     def covers(self, low: bytes, high: object) -> bool:
         """Whether all keys from `low` to `high` (exclusive) are in the ranges; strings are ordered only for one key."""
@@ -183,6 +189,64 @@ class StringPoints(_KeyArrays):
                 return shared + (64 - different.bit_length()) // 8
             shared += _WORD
         return shared
+
+
+class KeyGaps(_KeyArrays):
+    """The keys that arrays do not hold, out of more than these could hold: all strings, or integers beyond 64 bits.
+
+    Attributes
+    ----------
+    excluded : NumberRanges or StringPoints
+        The keys that are left out.
+    low, high : object
+        First and end (exclusive) of all keys.
+    """
+
+    def __init__(self, excluded: NumberRanges | StringPoints, low: Any, high: Any) -> None:
+        self.excluded, self.low, self.high = excluded, low, high
+
+    @cached_property
+    def _ranges(self) -> KeyRanges:
+        return KeyRanges.complement(self.excluded, self.low, self.high)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        """Return the number of ranges."""
+        return len(self._ranges)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return iter(self._ranges)
+
+    def _pair(self, position: int) -> tuple[Any, Any]:
+        pair: tuple[Any, Any] = self._ranges[position]
+        return pair
+
+    def __eq__(self, other: object) -> bool:
+        if other == ((self.low, self.high),):
+            return not self.excluded
+        return super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return hash((KeyGaps, self.excluded))
+
+    def complement(self, low: Any, high: Any) -> KeyRanges:
+        """Return the keys from `low` to `high` (exclusive) that are in no range."""
+        return self.excluded if (low, high) == (self.low, self.high) else super().complement(low, high)
+
+    def overlaps(self, low: Any, high: Any) -> bool:
+        """Whether any key from `low` to `high` (exclusive) is in a range; true for any two strings."""
+        return not self.excluded.covers(low, high)
+
+    def covers(self, low: Any, high: Any) -> bool:
+        """Whether all keys from `low` to `high` (exclusive) are in the ranges."""
+        return not self.excluded.overlaps(low, high)
+
+    def edge_prefixes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first eight bytes of the starts and of the ends of ranges of strings, ascending (uint64)."""
+        edges = np.concatenate([[MIN_PREFIX], self.excluded.edge_prefixes()[0], [MAX_PREFIX]])
+        return edges[:-1], edges[1:]
 
 
 def byte_offsets(values: Sequence[Any]) -> np.ndarray:

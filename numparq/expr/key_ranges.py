@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 _PREFIX_BYTES = 8
-_MAX_PREFIX = np.uint64(2**64 - 1)
+MIN_PREFIX, MAX_PREFIX = np.uint64(0), np.uint64(2**64 - 1)
 
 
 @total_ordering
@@ -92,13 +92,16 @@ class KeyRanges(Sequence[tuple[Any, Any]]):
     def edge_prefixes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the first eight bytes of the starts and of the ends of ranges of strings, ascending (uint64)."""
         starts = np.array([_prefix(low) for low, _ in self], np.uint64)
-        return starts, np.array([_MAX_PREFIX if high is TOP else _prefix(high) for _, high in self], np.uint64)
+        return starts, np.array([MAX_PREFIX if high is TOP else _prefix(high) for _, high in self], np.uint64)
 
 
 class RangeTuple(tuple[tuple[Any, Any], ...], KeyRanges):
     """Ranges of keys of any kind, disjoint and not touching, as a tuple."""
 
     __slots__ = ()
+
+
+NO_KEYS = RangeTuple()
 
 
 def _prefix(key: bytes) -> int:

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from .bound import BoundPredicate, ContainsPredicate, NullPredicate, ValuePredicate
 from .expression import And, ColumnPredicate, Constant, Expression, Not, Or
-from .key_ranges import intersection, union
+from .key_ranges import RangeTuple, intersection, union
 
 # Operators that equal the negation of another one, for nulls and NaNs too.
 _POSITIVE = {"!=": "==", "not in": "in", "is not null": "is null"}
@@ -73,7 +73,8 @@ def simplify(predicate: BoundPredicate) -> Expression:
     if not predicate.ranges and not predicate.matches_nan:
         return Constant(False)
     domain = predicate.domain
-    if predicate.ranges == ((domain.low, domain.high),) and (predicate.matches_nan or domain.kind != "float"):
+    has_all_keys = predicate.ranges == RangeTuple(((domain.low, domain.high),))
+    if has_all_keys and (predicate.matches_nan or domain.kind != "float"):
         level = predicate.leaf.max_definition_level
         return NullPredicate(predicate.leaf, level, True, predicate.text) if level else Constant(True)
     return predicate

@@ -69,12 +69,37 @@ def test_strings(words, front, low, high):
     assert tuple(points) == expected
     assert union(points) == union(expected)
     assert points.complement(b"", TOP) == union(expected).complement(b"", TOP)
+    gaps, expected_gaps = points.complement(b"", TOP), union(expected).complement(b"", TOP)
+    assert tuple(gaps) == expected_gaps
+    assert gaps == expected_gaps
+    assert len(gaps) == len(expected_gaps)
+    assert gaps
+    assert (gaps == ((b"", TOP),)) == (not words)
+    assert gaps.complement(b"", TOP) == points
+    assert gaps.complement(b"a", TOP) == expected_gaps.complement(b"a", TOP)
     low, high = sorted([front + low, front + high + b"\0"])
     assert points.overlaps(low, high) == union(expected).overlaps(low, high)
+    assert gaps.covers(low, high) == expected_gaps.covers(low, high)
+    assert gaps.overlaps(low, high) >= expected_gaps.overlaps(low, high)
     for word in words:
+        assert not gaps.overlaps(word, word + b"\0")
         assert points.covers(word, word + b"\0")
     assert not points.covers(low, TOP)
     prefixes = sorted({int.from_bytes(word[:8].ljust(8, b"\0"), "big") for word in words})
     assert points.prefixes.tolist() == prefixes
     assert [edges.tolist() for edges in points.edge_prefixes()] == [prefixes, prefixes]
+    starts, ends = gaps.edge_prefixes()
+    assert {*starts.tolist()} >= {*RangeTuple(expected_gaps).edge_prefixes()[0].tolist()}
+    assert {*ends.tolist()} >= {*RangeTuple(expected_gaps).edge_prefixes()[1].tolist()}
+    assert all(starts[1:] >= ends[:-1])
     assert [sorted({*edges.tolist()}) for edges in RangeTuple(expected).edge_prefixes()] == [prefixes, prefixes]
+
+
+def test_other_integers_than_those_beyond_64_bits():
+    ranges = NumberRanges.from_keys(np.array([-5, 3, 4, 2**63 - 1], np.int64))
+    gaps, expected = ranges.complement(-(2**100), 2**100), RangeTuple(ranges).complement(-(2**100), 2**100)
+    assert tuple(gaps) == expected == ((-(2**100), -5), (-4, 3), (5, 2**63 - 1), (2**63, 2**100))
+    assert gaps.complement(-(2**100), 2**100) is ranges
+    for low, high in ((3, 5), (3, 6), (-5, -4), (2**80, 2**81), (2, 3)):
+        assert gaps.overlaps(low, high) == expected.overlaps(low, high)
+        assert gaps.covers(low, high) == expected.covers(low, high)

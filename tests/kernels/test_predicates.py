@@ -99,6 +99,8 @@ def test_match_integers(bits, dtype, data):
     low = -(1 << bits - 1) if signed else 0
     high = low + (1 << bits) - 1
     ranges = data.draw(key_range_sets(low, high), "ranges")
+    if data.draw(st.booleans(), "negated"):
+        ranges = ranges.complement(low, high + 1)
     some = [low, high, 0, *(edge + more for pair in ranges for edge in pair for more in (-1, 0))]
     numbers = st.one_of(st.sampled_from(some), st.integers(low, high))
     keys = [min(max(key, low), high) for key in data.draw(st.lists(numbers, max_size=12), "keys")]
@@ -135,12 +137,16 @@ def test_match_thousands_of_key_ranges(engine, size, gap):
     starts = np.unique(rng.integers(-1000, 1000, engine.size(1500, 30))) * gap * size
     keys = np.concatenate([starts, starts - 1, starts + size - 1, starts + size, rng.integers(-(2**63), 2**63 - 1, 50)])
     before = np.searchsorted(starts, keys, "right") - 1
-    matcher = IntMatcher(RangeTuple((start, start + size) for start in starts.tolist()), 64)
+    ranges = RangeTuple((start, start + size) for start in starts.tolist())
+    matchers = IntMatcher(ranges, 64), IntMatcher(ranges.complement(-(2**63), 2**63), 64)
+    assert matchers[0]._name == matchers[1]._name
+    inside = (before >= 0) & (keys < starts[before] + size)
     for vector in vectors_of(keys):
-        out = GuardedBuffer(rng, len(keys))
-        matcher.match(vector, RowMask(out.array))
-        out.check()
-        assert out.array.tolist() == ((before >= 0) & (keys < starts[before] + size)).tolist()
+        for matcher, expected in zip(matchers, (inside, ~inside), strict=True):
+            out = GuardedBuffer(rng, len(keys))
+            matcher.match(vector, RowMask(out.array))
+            out.check()
+            assert out.array.tolist() == expected.tolist()
 
 
 WAYS = {
@@ -253,7 +259,7 @@ def test_match_many_strings(data):
     ranges = StringPoints.from_strings(points)
     expected = union([(point, point + b"\0") for point in points])
     if data.draw(st.booleans(), "negated"):
-        expected = ranges = expected.complement(b"", TOP)
+        expected, ranges = expected.complement(b"", TOP), ranges.complement(b"", TOP)
     some = st.sampled_from(points)
     changed = st.tuples(some, st.integers(0, 12)).map(lambda edge: edge[0][: edge[1]] + b"f" + edge[0][edge[1] + 1 :])
     near = st.one_of(some, some.map(lambda edge: edge[:-1]), st.tuples(some, WORDS).map(b"".join), WORDS, changed)

@@ -24,6 +24,7 @@ from numparq.expr.bound import (
 )
 from numparq.expr.expression import And, Constant, Expression, LiteralError, Or
 from numparq.expr.filters import as_expression
+from numparq.expr.key_ranges import NO_KEYS
 from numparq.expr.normalize import all_of, any_of, simplify
 from numparq.expr.runtime_filter import check_runtime_filters, resolve_runtime_filter_leaf
 from numparq.expr.unwrap_cast import unwrap_cast
@@ -246,7 +247,7 @@ def _value(test: ValuePredicate, place: FileFilterColumn) -> Expression:
 def _element(test: ContainsPredicate, place: FileFilterColumn) -> Expression:
     if place.domain.kind == "none":
         element = replace(
-            test.predicate, leaf=place.leaf, domain=place.domain, ranges=(), matches_nan=False, pattern=None
+            test.predicate, leaf=place.leaf, domain=place.domain, ranges=NO_KEYS, matches_nan=False, pattern=None
         )
     else:
         element = unwrap_cast(test.predicate, place.leaf, place.domain)

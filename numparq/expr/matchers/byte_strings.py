@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numparq.expr.key_arrays import StringPoints
+from numparq.expr.key_arrays import KeyGaps, StringPoints
 from numparq.expr.key_ranges import TOP, KeyRanges, RangeTuple
 from numparq.expr.like import ANY_CHARACTER, LikePattern
 from numparq.kernels.kernel_groups import predicate_kernels
@@ -90,8 +90,9 @@ class BytesMatcher:
 
 def _choose_kernel(ranges: KeyRanges, signed: bool) -> tuple[str, tuple[Any, ...]]:
     """Choose the kernel for the ranges, and build its arguments."""
-    if isinstance(ranges, StringPoints):
-        return "match_strings", _string_table(ranges, negated=0)
+    points = ranges.excluded if isinstance(ranges, KeyGaps) else ranges
+    if isinstance(points, StringPoints):
+        return "match_strings", _string_table(points, negated=int(points is not ranges))
     edges = [edge for pair in ranges for edge in pair if edge is not TOP]
     # Edges by turns begin and end a range: an odd number of them leaves the last range open.
     negated = len(edges) % 2

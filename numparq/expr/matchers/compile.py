@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.expr.bound import BloomPredicate, ValuePredicate
 from numparq.expr.key_arrays import NumberRanges
-from numparq.expr.key_ranges import KeyRanges, union
+from numparq.expr.key_ranges import TOP, KeyRanges, union
 from numparq.expr.sort_keys import KeyDomain, has_canonical_bytes
 from numparq.format.bloom_filter import hash_values
 from numparq.kernels.kernel_groups import predicate_kernels
@@ -131,11 +131,15 @@ def _decimals(predicate: ValuePredicate) -> Matcher:
     domain = predicate.domain
     if not domain.width:
         return lambda column, into: match_unscaled_decimals(column, predicate.ranges, into)
-    single = predicate.ranges.single_keys()
+    single, others = predicate.ranges.single_keys(), None
     if single is None:
-        keys = BytesMatcher(offset_binary(predicate.ranges, domain.width), signed=True)
-    else:
+        others = predicate.ranges.complement(domain.low, domain.high).single_keys()
+    if single is not None:
         keys = BytesMatcher(big_endian_points(single, domain.width))
+    elif others is not None:
+        keys = BytesMatcher(big_endian_points(others, domain.width).complement(b"", TOP))
+    else:
+        keys = BytesMatcher(offset_binary(predicate.ranges, domain.width), signed=True)
     return lambda column, into: keys.match(as_byte_strings(domain, column), into)
 
 
@@ -197,15 +201,20 @@ class IntMatcher:
     With `fold`, values are float bits, which are folded to keys.
     """
 
-    __slots__ = ("_arguments", "_name")
+    __slots__ = ("_arguments", "_name", "_negated")
 
     def __init__(self, ranges: KeyRanges, bits: int, fold: bool = False) -> None:
+        self._negated = False
         if len(ranges) == 1:
             low, high = ranges[0]
             first, span = low & (1 << bits) - 1, high - low - 1
             self._name, arguments = "match_range", (first - (first >> 63 << 64), span - (span >> 63 << 64))
         else:
-            self._name, arguments = _choose_kernel(*ranges.wrap(bits), bits)
+            firsts, spans = ranges.wrap(bits)
+            self._negated = len(firsts) > _FEW and bool(spans.sum(dtype=np.float64) > 1 << (bits - 1))
+            if self._negated:  # most keys are in the ranges: mostly all but a list of some
+                firsts, spans = _gaps(firsts, spans, bits)
+            self._name, arguments = _choose_kernel(firsts, spans, bits)
         mask = -1 if bits == 64 else (1 << bits) - 1
         self._arguments = ((1 << bits - 1) - 1 if fold else 0, mask, *arguments)
 
@@ -222,12 +231,22 @@ class IntMatcher:
                 values = np.ascontiguousarray(values)
             values, runs = values.view(np.uint8), np.array([0, len(mask.out)])
         run = getattr(predicate_kernels, self._name)
-        run(values, runs, len(runs) // 2, item, *self._arguments, *mask.kernel_arguments)
+        result = RowMask(np.empty(len(mask.out), np.uint8)) if self._negated else mask
+        run(values, runs, len(runs) // 2, item, *self._arguments, *result.kernel_arguments)
+        if self._negated:
+            mask.combine(result.out, negated=True)
 
 
 def _signed(number: int) -> int:
     """Return the int64 with the bits of a uint64."""
     return number - (1 << 64) if number >> 63 else number
+
+
+def _gaps(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gaps between ranges, modulo ``2**bits``, as first keys and spans; after the widest range first."""
+    mask, one, widest = np.uint64((1 << bits) - 1), np.uint64(1), int(spans.argmax())
+    starts = np.roll((firsts + spans + one) & mask, -widest)
+    return starts, (np.roll(firsts, -widest - 1) - starts - one) & mask
 
 
 def _choose_kernel(firsts: np.ndarray, spans: np.ndarray, bits: int) -> tuple[str, tuple[Any, ...]]:
