@@ -16,6 +16,7 @@ from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
 from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.dataset.partitions.text import CANONICAL_TEXT_RULES, canonical_text
 from numparq.dataset.schema_merge.dataset_schema import check_one_table
+from numparq.dataset.schema_merge.null_columns import has_no_values
 from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 from numparq.file.append_schema import file_columns
 from numparq.format.open_file import OpenFile
@@ -227,11 +228,13 @@ class StoredColumns(NamedTuple):
 def read_stored_columns(
     listing: DirectoryListing, changes: CommitChanges, open_source: Callable[[str], Source]
 ) -> StoredColumns:
-    """Return the columns of one of the files that stay; none if all go, or if it is damaged."""
+    """Return the columns with values of one of the files that stay; none if all go, or if it is damaged."""
     try:
         with _open_staying_file(listing, changes, open_source) as staying:
             if staying is not None:
-                return StoredColumns(file_columns(staying.footer), dict(staying.footer.key_value_metadata))
+                columns = enumerate(file_columns(staying.footer))
+                typed = [column for position, column in columns if not has_no_values(staying, position)]
+                return StoredColumns(typed, dict(staying.footer.key_value_metadata))
     except (ParquetError, FileNotFoundError):
         pass
     return StoredColumns((), {})

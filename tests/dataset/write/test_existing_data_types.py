@@ -138,6 +138,14 @@ def test_typed_rows_after_a_column_of_nulls(tmp_path: Path, first: dict | None) 
     assert plain(numparq.read_parquet(tmp_path).sort_values("n")["x"].tolist()) == [None, None, "a", "b"]
 
 
+def test_a_column_without_values_decides_no_type(tmp_path: Path) -> None:
+    numparq.to_parquet(as_frame([NAN, NAN]), tmp_path, partition_cols=[])
+    before = {*tmp_path.rglob("*.parquet")}
+    numparq.to_parquet(as_frame([1, 2], 2), tmp_path, partition_cols=[], append=True)
+    assert [*new_types(tmp_path, before)] == [pa.int64()]
+    assert plain(numparq.read_parquet(tmp_path).sort_values("n")["x"].tolist()) == [None, None, 1, 2]
+
+
 def test_pandas_dtypes_are_those_of_the_dataset(tmp_path: Path) -> None:
     first = as_frame(pd.array([1, None], "Int32"))
     numparq.to_parquet(first, tmp_path, partition_cols=["k"])
