@@ -11,7 +11,7 @@ from .open_file import OpenFile
 
 if TYPE_CHECKING:
     from numparq.io.coalesce import Coalescing
-    from numparq.io.small_files import SmallFileSource
+    from numparq.io.small_files import UnloadedFileSource
 
     from .footer.file_metadata import Footer
     from .footer.footer_table import FooterTable
@@ -28,20 +28,32 @@ class UnparsedFile(OpenFile):
         The table.
     position : int
         Position of the file in it.
+    has_rows : bool
+        Whether it has any row.
     """
 
     model: OpenFile
 
     def __init__(
-        self, source: SmallFileSource, coalescing: Coalescing | None, model: OpenFile, table: FooterTable, position: int
+        self,
+        source: UnloadedFileSource,
+        coalescing: Coalescing | None,
+        model: OpenFile,
+        table: FooterTable,
+        position: int,
     ) -> None:
         self._opened_path, self._is_closed, self.calendar = None, False, model.calendar
         self.source, self.user_coalescing = source, coalescing
-        self.reader = ModuleReader(source, coalescing)
         self.bloom_filters = {}
-        self._current_stamp, self.stamp = source.stamp, table.stamps[position]
-        self.footer_start = source.size - 8 - table.length(position)
+        self._current_stamp, self.stamp = source.stamp, source.stamp_as_read
+        self.footer_start = source.size - 8 - table.lengths[position]
         self.model, self.table, self.position = model, table, position
+        self.has_rows = table.row_counts[position] > 0
+
+    @cached_property
+    def reader(self) -> ModuleReader:  # type: ignore[override]
+        """Reader of everything but the footer."""
+        return ModuleReader(self.source, self.user_coalescing)
 
     @cached_property
     def footer(self) -> Footer:  # type: ignore[override]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
 from numparq.kernels.tables import SLACK
+from numparq.util.fork_safe_lock import fork_safe_lock
 from numparq.util.regular_file import OPEN_FLAGS
 
 from .local_source import SETTLED_NS, BytesSource, FileIdentity
@@ -70,6 +73,80 @@ class SmallFileSource(BytesSource):
         return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
+class UnloadedFileSource(SmallFileSource):
+    """A small local file whose size and times are known; it is read whole by its first read."""
+
+    buffer = None  # type: ignore[assignment]
+    start = 0
+
+    def __init__(self, path: str, name: str, status: os.stat_result) -> None:
+        self.name, self.size = name, status.st_size
+        self._path, self._status = path, status
+        self.stamp_as_read = status.st_size, status.st_mtime_ns
+        self._loaded: np.ndarray | None = None
+
+    @property
+    def _data(self) -> np.ndarray:  # type: ignore[override]
+        """The bytes, with SLACK readable ones after them."""
+        if self._loaded is None:
+            self._loaded = SmallFilesSource([self]).view(0, self.size, SLACK)
+            self.num_requests, self.num_bytes = 1, self.size
+            assert self._loaded is not None
+        return self._loaded
+
+
+class SmallFilesSource(BytesSource):
+    """Small local files, one after the other: all are read by the first read of any, and again after `release`.
+
+    Attributes
+    ----------
+    starts : list of int
+        Position of the first byte of each file; SLACK bytes lie between two.
+    """
+
+    def __init__(self, files: Sequence[UnloadedFileSource]) -> None:
+        self.name = files[0].name
+        stops = [*accumulate(file.size + SLACK for file in files)]
+        self.starts, self.size = [0, *stops[:-1]], stops[-1]
+        self._files = files
+        self._buffer: np.ndarray | None = None
+        self._loading = fork_safe_lock()
+
+    @property
+    def _data(self) -> np.ndarray:  # type: ignore[override]
+        with self._loading:
+            if self._buffer is None:
+                self._buffer = self._read()
+            return self._buffer
+
+    def _read(self) -> np.ndarray:
+        buffer = np.empty(self.size, np.uint8)
+        view = memoryview(buffer.data)
+        for file, start in zip(self._files, self.starts, strict=True):
+            if not _read_whole(file._path, file._status, view[start : start + file.size]):
+                # `Dataset` lists its files again then, as if it were gone.
+                raise FileNotFoundError(errno.ENOENT, "the file was replaced or changed while it was read", file.name)
+        self._count(self.size, len(self._files))
+        buffer.flags.writeable = False
+        return buffer
+
+    def release(self) -> None:
+        """Drop the bytes."""
+        self._buffer = None
+
+
+def _read_whole(path: str, status: os.stat_result, out: memoryview) -> bool:
+    """Fill `out` with a file's bytes; return whether it is the one with that status, unchanged. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS)
+    try:
+        count = os.preadv(descriptor, [out], 0)
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    identity = status.st_ino, status.st_dev, status.st_size, status.st_mtime_ns
+    return count == status.st_size and identity == (after.st_ino, after.st_dev, after.st_size, after.st_mtime_ns)
+
+
 def open_small_files(paths: Sequence[str], names: Sequence[str], most: int) -> list[SmallFileSource | None]:
     """Open files of at most `most` bytes by reading them whole.
 
@@ -108,16 +185,10 @@ def _fill_buffer(
     for place, status in waiting:
         path, size = paths[place], status.st_size
         try:
-            descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS)
-            try:
-                count = os.preadv(descriptor, [view[start : start + size]], 0)
-                after = os.fstat(descriptor)
-            finally:
-                os.close(descriptor)
+            is_same = _read_whole(path, status, view[start : start + size])
         except OSError:
             continue
-        identity = status.st_ino, status.st_dev, size, status.st_mtime_ns
-        if count == size and identity == (after.st_ino, after.st_dev, after.st_size, after.st_mtime_ns):
+        if is_same:
             found[place] = SmallFileSource(path, names[place], buffer, start, status)
             start += size + SLACK
     buffer.flags.writeable = False

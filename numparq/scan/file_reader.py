@@ -224,6 +224,8 @@ class FileReader:
             self.selections = (
                 RowSlices.of_selections(selections) if selections else RowSlices.single(slices.row_groups[0], 0, 0)
             )
+            if self.joined is not None:
+                self.joined.release()
         except ParquetError as error:
             self.locate(error)
             self.file.check_unchanged()

@@ -20,7 +20,7 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf, leaf_ordinal
 from numparq.format.unparsed_file import UnparsedFile
 from numparq.io.local_source import BytesSource
-from numparq.io.small_files import SmallFileSource
+from numparq.io.small_files import MAX_BUFFER_BYTES, SmallFileSource, SmallFilesSource, UnloadedFileSource
 from numparq.io.source import ByteRanges, CountingSource, Source
 from numparq.util.byte_budget_cache import CachedFile
 
@@ -56,7 +56,10 @@ def divide_into_runs(files: Sequence[ScanFile]) -> list[list[ScanFile]]:
             if scan_file.predicate is not None:
                 key = (*key, *_predicate_key(file, scan_file.predicate)) if buffer is not None else None
         num_bytes += source.size
-        if key is not None and key == last and num_bytes <= MAX_JOINED_BYTES:
+        most = MAX_JOINED_BYTES
+        if isinstance(source, UnloadedFileSource):
+            most = min(most, MAX_BUFFER_BYTES)
+        if key is not None and key == last and num_bytes <= most:
             runs[-1].append(scan_file)
         else:
             runs.append([scan_file])
@@ -89,7 +92,11 @@ class JoinedFile(OpenFile):
         self.files = files
         sources = [file.source for file in files]
         small = [source for source in sources if isinstance(source, SmallFileSource)]
-        if len(small) == len(sources):
+        unloaded = [source for source in sources if isinstance(source, UnloadedFileSource)]
+        if len(unloaded) == len(sources):
+            self.source = loaded = SmallFilesSource(unloaded)
+            starts = loaded.starts
+        elif len(small) == len(sources):
             self.source, starts = BytesSource(small[0].buffer), [source.start for source in small]
         else:
             self.source = joined = _JoinedSource(sources)
@@ -105,6 +112,11 @@ class JoinedFile(OpenFile):
         self.first_groups = [0, *accumulate(counts)]
         rows = [0, *self.footer.row_group_num_rows.cumsum().tolist()]
         self.first_rows = [rows[group] for group in self.first_groups]
+
+    def release(self) -> None:
+        """Drop the bytes of files that can be read again."""
+        if isinstance(self.source, SmallFilesSource):
+            self.source.release()
 
     def check_unchanged(self) -> None:
         """Raise InvalidFileError if one of the files has changed since it was opened."""

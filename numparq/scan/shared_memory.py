@@ -145,6 +145,8 @@ class FileMemory:
             if self._decoded_as.get(leaf) is not self.targets[position]
         }
         columns = self.reader.decode(self, outdated, self._first)
+        if self.reader.joined is not None:
+            self.reader.joined.release()
         self.columns.update((leaf, columns[position]) for position, leaf in outdated.items())
         self._decoded_as.update(zip(self._positions, self.targets, strict=False))
         if self._cast and self._outdated(self._cast):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,9 +38,6 @@ MIN_TAIL_BYTES = 8 << 10
 _MANY, _MANY_BYTES = 256, 64 << 20
 
 
-OpenSource = Callable[[Source, "Coalescing | None"], OpenFile | None]
-
-
 def open_files(
     listing: DatasetListing, files: Sequence[DataFile], *, calendar: SparkCalendar | None = None
 ) -> list[OpenFile]:
@@ -61,22 +57,15 @@ def open_files_unless_empty(
     *,
     coalescing: Coalescing | None = None,
     calendar: SparkCalendar | None = None,
-    opening: Sequence[OpenSource] | None = None,
 ) -> list[OpenFile | None]:
-    """Open files as `open_files` does; None for those of zero bytes that the listing found without their names.
-
-    A file for which its function of `opening` returns one is that file.
-    """
+    """Open files as `open_files` does; None for those of zero bytes that the listing found without their names."""
     opened: list[OpenFile | None] = []
     waiting: list[Source] = []
     sources = _local(files) if listing.filesystem is None else _remote(listing.filesystem, files)
     try:
-        for file, source, open_source in zip(files, sources, opening or repeat(None), strict=opening is not None):
+        for file, source in zip(files, sources, strict=True):
             waiting.append(source)
-            known = None if open_source is None else open_source(source, coalescing)
-            if known is not None:
-                opened.append(known)
-            elif source.size or file.path in listing.named_paths:
+            if source.size or file.path in listing.named_paths:
                 opened.append(OpenFile.from_source(source, coalescing, calendar))
             else:
                 source.close()

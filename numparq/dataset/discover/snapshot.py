@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
-from itertools import repeat
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +22,10 @@ from numparq.io.replaced_files import find_replaced_file
 from numparq.io.source import Source
 
 from .files import EmptyDatasetError, list_files
-from .open_files import OpenSource, open_files_unless_empty
+from .open_files import open_files_unless_empty
 
 if TYPE_CHECKING:
     from numparq.io.coalesce import Coalescing
-
-
-OpenOne = Callable[[int, Source, "Coalescing | None"], OpenFile | None]  # of a file by ordinal
 
 
 class DatasetSnapshot:
@@ -56,7 +51,7 @@ class DatasetSnapshot:
         self._given_schema = schema
         self._resolve = resolve
         self._opened_path = opened_path
-        self._coalescing = coalescing
+        self.coalescing = coalescing
         self.listing = list_files(
             opened_path.path,
             partitioning=partitioning,
@@ -86,16 +81,15 @@ class DatasetSnapshot:
                 return open_local_source(find_replaced_file(file.name) or file.name)
         return open_filesystem_source(self.listing.filesystem, file.path, file.name, file.size, file.version)
 
-    def open_files(self, ordinals: Sequence[int], open_one: OpenOne | None = None) -> list[OpenFile]:
-        """Return opened files by ordinal; open those that are not open yet, by `open_one` unless it returns None.
+    def open_files(self, ordinals: Sequence[int]) -> list[OpenFile]:
+        """Return opened files by ordinal; open those that are not open yet.
 
         A file of zero bytes, unless given by name, is like another one without its rows, as to Spark.
         """
         closed = [at for at in ordinals if at not in self._opened]
         if closed:
             files = self.files.take(np.array(closed))
-            opening = None if open_one is None else [*map(partial, repeat(open_one), closed)]
-            self._opened.update(zip(closed, self._open(list(files), opening), strict=True))
+            self._opened.update(zip(closed, self._open(list(files)), strict=True))
         found = [self._opened[at] for at in ordinals]
         opened = [file for file in found if file is not None]
         if len(opened) == len(found):
@@ -131,14 +125,13 @@ class DatasetSnapshot:
         listing = self.listing
         return [self.metadata] if listing.metadata_file or listing.common_metadata_file else []
 
-    def _open(self, files: Sequence[DataFile], opening: Sequence[OpenSource] | None = None) -> list[OpenFile | None]:
+    def _open(self, files: Sequence[DataFile]) -> list[OpenFile | None]:
         """Open files; None for those of zero bytes."""
         return open_files_unless_empty(
             self.listing,
             files,
-            coalescing=self._coalescing,
+            coalescing=self.coalescing,
             calendar=self.calendar,
-            opening=opening,
         )
 
     def identity(self) -> bytes:
@@ -178,6 +171,10 @@ class DatasetSnapshot:
             num_files=num_files,
             alike=lambda file: self.open_files(like[id(file)]),
         )
+
+    def add_opened(self, files: Mapping[int, OpenFile]) -> None:
+        """Add open files by ordinal, unless they are there."""
+        self._opened = {**files, **self._opened}
 
     def unopened(self, ordinals: Sequence[int]) -> list[int]:
         """Return the files that are not open yet."""

@@ -13,9 +13,10 @@ from numparq.errors import ParquetError
 from numparq.expr.bound import filter_leaves
 from numparq.expr.expression import Constant, Expression
 from numparq.format.footer.footer_table import FooterTable
+from numparq.format.footer.tail import TAIL_BYTES
 from numparq.format.open_file import OpenFile
 from numparq.format.unparsed_file import UnparsedFile
-from numparq.io.small_files import SmallFileSource
+from numparq.io.small_files import UnloadedFileSource
 from numparq.prune.match import containers_may_match
 from numparq.prune.statistics import row_group_statistics
 from numparq.scan.scan_file import ScanFile
@@ -23,8 +24,6 @@ from numparq.scan.unread_files import UnreadFiles
 
 if TYPE_CHECKING:
     from numparq.dataset.discover.snapshot import DatasetSnapshot
-    from numparq.io.coalesce import Coalescing
-    from numparq.io.source import Source
 
     from .dataset_filter import DatasetFilter
 
@@ -62,6 +61,8 @@ class UnopenedFiles:
 
     def prune(self, filters: DatasetFilter) -> tuple[list[int], dict[int, np.ndarray]]:
         """Return the ordinals of the files that may match, and by first file the positions of the others."""
+        if filters.predicate == Constant(True):
+            return self._ordinals.tolist(), {}
         may_match = np.ones(len(self._ordinals), np.bool_)
         for group, first in zip(self._groups, self._snapshot.open_files([*self.alike]), strict=True):
             if id(group) in self._is_known:
@@ -73,24 +74,18 @@ class UnopenedFiles:
         return self._ordinals[may_match].tolist(), {first: gone for first, gone in pruned.items() if len(gone)}
 
     def open(self, ordinals: Sequence[int]) -> list[OpenFile]:
-        """Open files; footers that the table knows are not parsed again."""
-        firsts = np.empty(len(self._ordinals), np.int64)
-        for group in self._groups:
-            firsts[group] = group[0]
-        positions = dict(zip(self._ordinals.tolist(), range(len(firsts)), strict=True))
-        models = dict(zip(self.alike, self._snapshot.open_files([*self.alike]), strict=True))
-        unknown = {*self._table.unread}
-
-        def open_one(ordinal: int, source: Source, coalescing: Coalescing | None) -> OpenFile | None:
-            position = positions[ordinal]
-            if position in unknown or not isinstance(source, SmallFileSource):
-                return None
-            if source.stamp_as_read != self._table.stamps[position]:
-                return None
-            model = models[int(self._ordinals[firsts[position]])]
-            return UnparsedFile(source, coalescing, model, self._table, position)
-
-        return self._snapshot.open_files(ordinals, open_one)
+        """Open files; small ones whose footers are known are not read yet."""
+        opened, table, unparsed = self._snapshot.open_files([*self.alike]), self._table, {}
+        chosen = {*ordinals}
+        for group, model in zip(self._groups, opened, strict=True):
+            for position in group.tolist() if id(group) in self._is_known else ():
+                status, ordinal = table.statuses[position], int(self._ordinals[position])
+                if status is not None and status.st_size <= TAIL_BYTES and ordinal in chosen:
+                    file = self._files[position]
+                    source = UnloadedFileSource(file.path, file.name, status)
+                    unparsed[ordinal] = UnparsedFile(source, self._snapshot.coalescing, model, table, position)
+        self._snapshot.add_opened(unparsed)
+        return self._snapshot.open_files(ordinals)
 
     def _match_group(self, first: OpenFile, group: np.ndarray, filters: DatasetFilter) -> np.ndarray:
         """Return which files of a group may have matching rows; all, if a footer contradicts itself."""
@@ -139,8 +134,10 @@ class UnopenedFiles:
     def are_unchanged(self, files: Sequence[ScanFile]) -> bool:
         """Whether files are those whose footers were read."""
         positions = np.searchsorted(self._ordinals, [file.ordinal for file in files]).tolist()
-        stamps = zip(files, map(self._table.stamps.__getitem__, positions), strict=True)
-        return all(stamp is None or file.file.stamp == stamp for file, stamp in stamps)
+        for file, status in zip(files, map(self._table.statuses.__getitem__, positions), strict=True):
+            if status is not None and file.file.stamp != (status.st_size, status.st_mtime_ns):
+                return False
+        return True
 
     def ordinals_of(self, positions: Iterable[np.ndarray]) -> list[int]:
         """Return the ordinals of files at some positions, in order."""

@@ -19,6 +19,7 @@ from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.errors import SchemaError
 from numparq.expr.bound import describe
 from numparq.format.open_file import OpenFile
+from numparq.format.unparsed_file import UnparsedFile
 from numparq.plan.dataset_plan import DatasetPlan, FileCut
 from numparq.scan.options import ScanOptions, all_row_slices, select_row_slices
 from numparq.scan.scan import Scan
@@ -161,9 +162,10 @@ class DatasetQuery:
         return [file for file, is_kept in answers if is_kept]
 
     def _may_prune_unopened(self) -> bool:
-        """Whether files can be pruned by the statistics of all footers."""
+        """Whether all footers can be read as a table: not if rows are counted over all files."""
         options = self._options
-        return options.filters is not None and options.row_range is None and options.row_groups is None
+        counts_rows = options.row_range is not None or options.row_groups is not None
+        return not counts_rows and (options.filters is not None or options.nrows is None)
 
     def _open_matching(
         self, unopened: UnopenedFiles, schema: DatasetSchema, projection: DatasetColumns, filters: DatasetFilter
@@ -215,11 +217,15 @@ class DatasetQuery:
                 if options.runtime_filters or key not in shared:
                     shared[key] = filters.scan_predicate(file, data_file, options.runtime_filters)
                 predicates[at] = shared[key]
-            if slices is not None or file.model or np.add.reduce(file.footer.row_group_num_rows):
+            if slices is not None or (file.has_rows if isinstance(file, UnparsedFile) else _has_rows(file)):
                 selected.append(ScanFile(file, at, slices, predicates.get(at)))
         if not selected and files:
             return ScanFile(files[0], ordinals[0]).without_rows()
         return selected
+
+
+def _has_rows(file: OpenFile) -> bool:
+    return bool(np.add.reduce(file.footer.row_group_num_rows))
 
 
 def _row_slices_of_files(

@@ -7,7 +7,6 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -45,15 +44,16 @@ class FooterTable:
         key-value metadata.
     unread : list of int
         Positions of the other files: those that must be opened to know them, damaged ones among them.
-    stamps : list of tuple of int, or None
-        Size and modification time (ns) of each file when it was read.
-    row_counts : list of int
-        Rows of each file.
+    statuses : list of os.stat_result, or None
+        Status of each file when it was read.
+    row_counts, lengths : list of int
+        Rows, and bytes of FileMetaData, of each file.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self.stamps, self._data, stops = _read_tails(paths)
+        self.statuses, self._data, stops = _read_tails(paths)
         lengths = np.diff(stops, prepend=0)
+        self.lengths: list[int] = lengths.tolist()
         self._ends, starts = stops, stops - lengths
         read = np.flatnonzero(lengths)
         words, records, spans = _decode_roots(self._data, starts[read], stops[read])
@@ -77,10 +77,6 @@ class FooterTable:
         known = np.zeros(len(paths), np.bool_)
         known[read[is_valid]] = True
         self.unread = np.flatnonzero(~known).tolist()
-
-    def length(self, position: int) -> int:
-        """Return the bytes of the FileMetaData of a file."""
-        return int(self._ends[position] - (self._ends[position - 1] if position else 0))
 
     def rows_of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of all row groups of some files, in order, and the place of each one's file among these."""
@@ -145,27 +141,29 @@ def _root_layout() -> ThriftLayout:
     return thrift_layout("FileMetaData", "row_groups.num_rows", "row_groups.columns.@")
 
 
-def _read_tails(paths: Sequence[str]) -> tuple[list[tuple[int, int] | None], np.ndarray, np.ndarray]:
-    """Read the footers of files, one after the other; return stamps, bytes, and the end of each one's.
+def _read_tails(paths: Sequence[str]) -> tuple[list[os.stat_result | None], np.ndarray, np.ndarray]:
+    """Read the footers of files, one after the other; return statuses, bytes, and the end of each one's.
 
     Nothing is read of a file that is not Parquet, or cannot be read.
     """
-    stamps: list[tuple[int, int] | None] = []
+    statuses: list[os.stat_result | None] = []
     footers, stops = bytearray(), []
     tail = bytearray(_TAIL_BYTES)
     for path in paths:
-        stamp = None
-        with suppress(OSError):
+        status = None
+        try:
             descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS)
             try:
-                status = os.fstat(descriptor)
-                if stat.S_ISREG(status.st_mode) and _append_footer(footers, descriptor, status.st_size, tail):
-                    stamp = status.st_size, status.st_mtime_ns
+                opened = os.fstat(descriptor)
+                if stat.S_ISREG(opened.st_mode) and _append_footer(footers, descriptor, opened.st_size, tail):
+                    status = opened
             finally:
                 os.close(descriptor)
-        stamps.append(stamp)
+        except OSError:
+            pass  # it is opened by itself, which fails
+        statuses.append(status)
         stops.append(len(footers))
-    return stamps, np.frombuffer(footers, np.uint8), np.array(stops, np.int64)
+    return statuses, np.frombuffer(footers, np.uint8), np.array(stops, np.int64)
 
 
 def _append_footer(footers: bytearray, descriptor: int, size: int, tail: bytearray) -> bool:

@@ -153,13 +153,16 @@ def test_any_damaged_byte_of_a_footer(folder, tmp_path, monkeypatch):
 
 
 def test_files_replaced_while_they_are_opened(folder, tmp_path, monkeypatch):
-    """A file that is another one by then is read as it is, with the dtypes that its nulls take."""
+    """A file that is another one by then has its new rows, after the files are listed again."""
     for number in range(20):
         (tmp_path / f"{number:02}.parquet").write_bytes((folder / f"{number + 1:03}.parquet").read_bytes())
-    prune = unopened_files.UnopenedFiles.prune
+    prune, replaced = unopened_files.UnopenedFiles.prune, []
 
     def replace(self, filters):
         found = prune(self, filters)
+        if replaced:
+            return found
+        replaced.append("04.parquet")
         frame = pd.DataFrame({"id": [55, 56], "count": pd.array([None, 1], "Int64"), "name": ["new", "new"]})
         pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "04.parquet")
         return found
