@@ -87,3 +87,39 @@ def test_columns_of_nulls_alone_stay_nulls(tmp_path: Path) -> None:
     for name, kind in (("a", pa.string()), ("b", pa.float64()), ("c", pa.date32())):
         pq.write_table(pa.table({"v": pa.nulls(2, kind)}), tmp_path / f"{name}.parquet")
     assert numparq.read_parquet(tmp_path)["v"].isna().tolist() == [True] * 6
+
+
+OPEN = {
+    "booleans": (pa.null(), [None, None], pa.bool_(), [True, None]),
+    "lists": (pa.null(), [None, None], pa.list_(pa.int64()), [[1], []]),
+    "dicts": (pa.null(), [None, None], pa.struct({"a": pa.int64()}), [{"a": 1}, None]),
+    "maps": (pa.null(), [None, None], pa.map_(pa.string(), pa.int64()), [[("a", 1)], []]),
+    "lists of dicts": (pa.list_(pa.null()), [[], None], pa.list_(pa.struct({"a": pa.int64()})), [[{"a": 1}], []]),
+    "lists of lists": (pa.list_(pa.null()), [[], [None]], pa.list_(pa.list_(pa.int64())), [[[1], []], None]),
+    "lists of booleans": (pa.list_(pa.null()), [[None], []], pa.list_(pa.bool_()), [[True], []]),
+    "lists in dicts": (
+        pa.struct({"a": pa.null()}),
+        [{"a": None}, None],
+        pa.struct({"a": pa.list_(pa.int64())}),
+        [{"a": [1]}, None],
+    ),
+}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("name", OPEN)
+def test_files_of_unknown_types_merge_with_all_others(tmp_path: Path, name: str, is_first: bool) -> None:
+    kind, values, typed, others = OPEN[name]
+    columns = [pa.array(values, kind), pa.array(others, typed)]
+    expected = []
+    for number, column in enumerate(columns if is_first else columns[::-1]):
+        ids = pa.array([2 * number, 2 * number + 1])
+        pq.write_table(pa.table({"id": ids, "v": column}), tmp_path / f"{number}.parquet")
+        expected += column.to_pylist()
+    with numparq.Dataset(tmp_path) as dataset:
+        assert dataset.to_arrow()["v"].to_pylist() == expected
+        assert dataset.to_arrow(filters=col("id") > 0)["v"].to_pylist() == expected[1:]
+        missing = [number for number, value in enumerate(expected) if value is None]
+        assert dataset.read(filters=col("v").is_null())["id"].tolist() == missing
+        assert dataset.count_rows(~col("v").is_null()) == 4 - len(missing)
+        assert pd.concat([*dataset.iter_batches(batch_rows=1)])["id"].tolist() == [0, 1, 2, 3]
