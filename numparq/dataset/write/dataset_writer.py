@@ -63,7 +63,8 @@ class DatasetWriter(TransactionalWriter):
     path : str or os.PathLike
         Directory of the dataset.
     schema : pyarrow.Schema, sequence or dict, optional
-        Types of the columns; by default those of the first frame.
+        Types of the columns; by default those of an existing file where they hold all values of the first frame, else
+        the frame's.
     partition_cols : sequence of labels, optional
         Columns whose values divide rows into nested directories ``key=value``, in this order. The files do not hold
         these columns. Values may be strings, integers, booleans, dates, times, timestamps, floats, decimals,
