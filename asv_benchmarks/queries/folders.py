@@ -99,7 +99,7 @@ class SmallFiles:
             pq.write_table(table.slice(start, self.rows), path / f"part-{number:05}.parquet")
 
 
-SMALL_FILES = SmallFiles("small-files")
+SMALL_FILES, MANY_FILES = SmallFiles("small-files"), SmallFiles("many-files", 2_000, 800)
 
 
 def in_all_files(names: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from asv_benchmarks.queries import required_bytes
 from asv_benchmarks.queries.files import KEYED, LISTED, MIXED, POINTS, SHUFFLED, SMALL_GROUPS, WIDE
 from asv_benchmarks.queries.folders import (
     FOLDER,
+    MANY_FILES,
     ONE_PARTITION,
     SMALL_FILES,
     Folder,
@@ -79,6 +80,20 @@ _ONE_PERCENT = (Term("key", ">=", At(0.4321)), Term("key", "<", At(0.4421)))
 KEYS = {"int": "id", "string": "name", "timestamp": "at", "decimal": "amount"}
 
 
+def _many_files() -> Iterator[Query]:
+    """Yield filters over 2,000 small files: by a sorted key, a number, a string, and one that all rows match."""
+    best = ("polars", "duckdb")
+    terms = {
+        "row": (Term("id", "==", 4_321), 2.0),
+        "tenth": (Term("id", "<", 160_000), 1.3),
+        "all": (Term("id", ">=", 0), 1.3),
+        "unsorted": (Term("count", "<", 100), 1.3),
+        "string": (Term("name", "==", "name-4321"), 1.3),
+    }
+    for name, (term, ratio) in terms.items():
+        yield Query(f"many-files-{name}", MANY_FILES, (term,), (Faster(ratio, best),))
+
+
 def _look_ups() -> Iterator[Query]:
     """Yield look-ups of a row by a key: sorted, of four types in five files, and unsorted in two of the files."""
     for layout, file in KEYED.items():
@@ -139,7 +154,8 @@ QUERIES: dict[str, Query] = {
         *_look_ups(),
         *_long_lists(),
         Query("row-groups-1k", SMALL_GROUPS, (), (Faster(5.0, ("polars",)),)),
-        Query("small-files", SMALL_FILES, (), (Faster(1.5, ("polars",)),)),
+        Query("small-files", SMALL_FILES, (), (Faster(2.0, ("polars",)),)),
+        *_many_files(),
     )
 }
 """All queries by name, in the order in which they are run."""
