@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .footer.tail import read_footer
+from numparq.errors import InvalidFileError
+
 from .module_reader import ModuleReader
 from .open_file import OpenFile
 
@@ -58,7 +59,12 @@ class UnparsedFile(OpenFile):
     @cached_property
     def footer(self) -> Footer:  # type: ignore[override]
         """The file's own footer."""
-        return read_footer(self.source)[0]
+        try:
+            return self.table.footer(self.position)
+        except InvalidFileError as error:
+            error.message = f"the footer is damaged: {error.message}"
+            error.where.setdefault("file", self.source.name)
+            raise
 
     @property
     def schema(self) -> Schema:

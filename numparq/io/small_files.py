@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import time
+from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -20,6 +21,10 @@ from .source import truncated_file_error
 
 # Bytes of files in one buffer.
 MAX_BUFFER_BYTES = 8 << 20
+
+
+_MOST_LOADED = 128
+_loaded: deque[UnloadedFileSource] = deque()
 
 
 class SmallFileSource(BytesSource):
@@ -74,7 +79,10 @@ class SmallFileSource(BytesSource):
 
 
 class UnloadedFileSource(SmallFileSource):
-    """A small local file whose size and times are known; it is read whole by its first read."""
+    """A small local file whose size and times are known; it is read whole by its first read.
+
+    Of all such files, the bytes of the last `_MOST_LOADED` stay in memory.
+    """
 
     buffer = None  # type: ignore[assignment]
     start = 0
@@ -88,11 +96,18 @@ class UnloadedFileSource(SmallFileSource):
     @property
     def _data(self) -> np.ndarray:  # type: ignore[override]
         """The bytes, with SLACK readable ones after them."""
-        if self._loaded is None:
-            self._loaded = SmallFilesSource([self]).view(0, self.size, SLACK)
-            self.num_requests, self.num_bytes = 1, self.size
-            assert self._loaded is not None
-        return self._loaded
+        loaded = self._loaded
+        if loaded is None:
+            self._loaded = loaded = SmallFilesSource([self])._data
+            self._count(self.size)
+            _loaded.append(self)
+            if len(_loaded) > _MOST_LOADED:
+                _loaded.popleft().close()
+        return loaded
+
+    def close(self) -> None:
+        """Drop the bytes."""
+        self._loaded = None
 
 
 class SmallFilesSource(BytesSource):

@@ -17,7 +17,7 @@ from numparq.kernels.status import NEED_ROOM
 from numparq.kernels.thrift.wire import S_ROOM
 from numparq.util.regular_file import OPEN_FLAGS
 
-from .file_metadata import MAX_ROWS, Footer
+from .file_metadata import MAX_ROWS, Footer, parse_footer
 from .joined_footer import JoinedChunks, JoinedFooter
 from .tail import MAGIC
 
@@ -77,6 +77,12 @@ class FooterTable:
         known = np.zeros(len(paths), np.bool_)
         known[read[is_valid]] = True
         self.unread = np.flatnonzero(~known).tolist()
+
+    def footer(self, position: int) -> Footer:
+        """Parse the footer of a file."""
+        stop = int(self._ends[position])
+        length = self.lengths[position]
+        return parse_footer(self._data[stop - length : stop], length)
 
     def rows_of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of all row groups of some files, in order, and the place of each one's file among these."""
