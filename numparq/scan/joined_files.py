@@ -52,7 +52,8 @@ def divide_into_runs(files: Sequence[ScanFile]) -> list[list[ScanFile]]:
         may_join = not columns.cast and not source.is_remote and file.multi_file_source is None
         if may_join and scan_file.selected_slices is None:
             buffer = id(source.buffer) if isinstance(source, SmallFileSource) else None
-            key = columns, (file.model or file).footer.created_by, buffer
+            table = id(file.table) if isinstance(file, UnparsedFile) else None
+            key = columns, (file.model or file).footer.created_by, buffer, table
             if scan_file.predicate is not None:
                 key = (*key, *_predicate_key(file, scan_file.predicate)) if buffer is not None else None
         num_bytes += source.size
@@ -154,7 +155,7 @@ class JoinedFile(OpenFile):
 def _join_footers(files: Sequence[OpenFile], leaf_ordinals: Sequence[int]) -> tuple[JoinedFooter, np.ndarray]:
     """Join the footers of files; return the position of each row group's file, too."""
     known = [file for file in files if isinstance(file, UnparsedFile)]
-    if len(known) == len(files):
+    if len(known) == len(files) and len({id(file.table) for file in known}) == 1:  # positions are of one table
         positions = np.array([file.position for file in known])
         footer = known[0].table.join(known[0].model.footer, positions, leaf_ordinals)
         if footer is not None:

@@ -245,7 +245,7 @@ def queries(end: int, seed: int) -> list:
 def test_random_folders(tmp_path, monkeypatch, seed):
     """Files pruned by the table and joined give what each file by itself gives."""
     end = write_random_folder(tmp_path, seed)
-    pick = random.Random(seed)
+    pick, asked_again = random.Random(seed), numparq.Dataset(tmp_path)
     for expression in queries(end, seed):
         how = {
             "columns": pick.choice([None, ["id", "s"], ["s", "u"]]),
@@ -254,6 +254,7 @@ def test_random_folders(tmp_path, monkeypatch, seed):
             "include": pick.choice([(), ("file", "row_number"), ("row_group",)]),
         }
         found = numparq.read_parquet(tmp_path, **how)
+        pd.testing.assert_frame_equal(asked_again.read(**how), found)
         del how["include"]
         with numparq.Dataset(tmp_path) as dataset:
             count = dataset.count_rows(expression)
@@ -280,3 +281,17 @@ def test_file_that_is_gone(folder, tmp_path):
     os.remove(paths[7])
     with pytest.raises(FileNotFoundError, match=r"07\.parquet"):
         numparq.read_parquet([str(path) for path in paths], filters=col("id") == 3)
+
+
+def test_tables_of_several_queries(tmp_path):
+    """A dataset has files of the tables of earlier queries, whose positions are others."""
+    for number in range(40):
+        (tmp_path / f"k={number % 2}").mkdir(exist_ok=True)
+        table = pa.table({"id": np.arange(number * 10, number * 10 + 10), "x": np.full(10, number)})
+        pq.write_table(table, tmp_path / f"k={number % 2}" / f"{number:02}.parquet")
+    with numparq.Dataset(tmp_path) as dataset:
+        assert dataset.read(filters=(col("k") == 1) & (col("id") < 40))["x"].drop_duplicates().tolist() == [1, 3]
+        whole = dataset.read()
+        assert (whole["id"] // 10 == whole["x"]).all()
+        assert sorted(whole["id"]) == [*range(400)]
+        pd.testing.assert_frame_equal(dataset.read(filters=col("x") >= 0), whole)
