@@ -188,8 +188,11 @@ for _encoding in ENCODING_PHYSICAL_TYPES.keys() - {PLAIN, RLE, PLAIN_DICTIONARY,
 
 
 def index_bit_width(num_entries: int) -> int:
-    """Return the bits of an index into a dictionary of `num_entries` entries."""
-    return max(num_entries - 1, 0).bit_length()
+    """Return the bits of an index into a dictionary of `num_entries` entries.
+
+    At least 1, as of other writers: fastparquet divides by it in pages of version 2.
+    """
+    return max((num_entries - 1).bit_length(), 1)
 
 
 def encoder_for(physical: int, encoding: int) -> Encoder:

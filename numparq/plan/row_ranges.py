@@ -287,6 +287,8 @@ class RowRanges:
         -------
         RowRanges
         """
+        if stop <= start:
+            return RowRanges()
         first, last = np.searchsorted(self.bounds[:, 1], start, "right"), np.searchsorted(self.bounds[:, 0], stop)
         return RowRanges._from_bounds(np.clip(self.bounds[first:last], start, stop))
 
