@@ -141,5 +141,5 @@ class UnopenedFiles:
 
     def ordinals_of(self, positions: Iterable[np.ndarray]) -> list[int]:
         """Return the ordinals of files at some positions, in order."""
-        unread: list[int] = np.sort(self._ordinals[np.concatenate([np.empty(0, np.intp), *positions])]).tolist()
-        return unread
+        ordinals: list[int] = np.sort(self._ordinals[np.concatenate([np.empty(0, np.intp), *positions])]).tolist()
+        return ordinals

@@ -225,9 +225,7 @@ def check_one_table(files: Sequence[OpenFile]) -> None:
     fields = _merge_fields(groups, labels)
     conflicts = _conflict_keys(fields, labels)
     if conflicts:
-        empty_conflicting_columns(
-            groups, conflicts, labels, lambda file, at: file.num_rows > 0 and has_no_values(file, at)
-        )
+        empty_conflicting_columns(groups, conflicts, labels, _has_rows_without_values)
         fields = _merge_fields(groups, labels)
     for conflict in find_conflicts(fields).values():
         raise conflict.to_error()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import binascii
-import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from numparq.errors import ParquetError
+from numparq.format.key_values.range_bounds import without_range_bounds
 from numparq.format.key_values.spark import SparkCalendar
 from numparq.format.open_file import OpenFile
 
 from .fields import SchemaField, fields_of
 from .key_values import geo_schema_key
-
-# Bounds of a RangeIndex, which count the rows of one file. pyarrow's Arrow schema holds the pandas metadata too.
-_RANGE = re.compile(rb'"(start|stop)": ?-?[0-9]+')
 
 # Key-value metadata that describe columns. Merged schemas are cached across datasets if the groups are few and their
 # metadata short.
@@ -97,7 +94,7 @@ def _arrow_key(value: bytes) -> bytes:
 
 
 def _without_range(value: bytes | None) -> bytes | None:
-    return None if value is None else _RANGE.sub(b"", value)
+    return None if value is None else without_range_bounds(value)
 
 
 class SchemaGroup:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from numparq.format.key_values.range_bounds import without_range_bounds
 from numparq.format.thrift.decode import decoder_stack
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.kernels.kernel_groups import kernels
@@ -19,18 +20,16 @@ from numparq.util.regular_file import OPEN_FLAGS
 
 from .file_metadata import MAX_ROWS, Footer, parse_footer
 from .joined_footer import JoinedChunks, JoinedFooter
-from .tail import MAGIC
+from .tail import MAGIC, MIN_FILE_BYTES
 
 # Read from the end of each file; a longer footer takes another read.
 _TAIL_BYTES = 8 << 10
 # A file with a longer footer is opened, and so is every file once the footers take that much.
 _MAX_FOOTER_BYTES, _MAX_BYTES = 1 << 20, 64 << 20
-_MIN_FILE_BYTES = 12
 _ARENA_WORDS = 1 << 16
 _NUM_ROWS, _ROW_GROUPS = 3, 4  # ids of fields of FileMetaData
 
-# Bounds of a RangeIndex, which count the rows of one file; pyarrow's Arrow schema has them too, in base64.
-_RANGE = re.compile(rb'"(start|stop)": ?-?[0-9]+')
+# pyarrow's Arrow schema has the pandas metadata, too.
 _ARROW_SCHEMA = re.compile(rb"(?<=ARROW:schema)(.{1,6}?)([A-Za-z0-9+/]{64,}={0,2})", re.DOTALL)
 
 
@@ -40,10 +39,10 @@ class FooterTable:
     Attributes
     ----------
     groups : list of int64 array
-        Positions of the files whose footers are equal but for their rows; the first stands for all as to columns and
-        key-value metadata.
+        Positions of the files whose footers are equal but for their rows; columns and key-value metadata of all are
+        those of the first.
     unread : list of int
-        Positions of the other files: those that must be opened to know them, damaged ones among them.
+        Positions of the other files, which have to be opened; damaged ones are among them.
     statuses : list of os.stat_result, or None
         Status of each file when it was read.
     row_counts, lengths : list of int
@@ -86,19 +85,19 @@ class FooterTable:
 
     def rows_of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of all row groups of some files, in order, and the place of each one's file among these."""
-        is_valid, owners = self._row_groups.of_files(positions)
-        return self._row_groups.num_rows[is_valid], owners
+        row_groups, owners = self._row_groups.of_files(positions)
+        return self._row_groups.num_rows[row_groups], owners
 
     def join(self, prototype: Footer, positions: np.ndarray, leaf_ordinals: Sequence[int]) -> JoinedFooter | None:
         """Join the footers of files of one group, as far as some leaves need it; None if any contradicts the first.
 
         `prototype` is the footer of the group's first file.
         """
-        is_valid, owners = self._row_groups.of_files(positions)
-        num_rows, counts = self._row_groups.num_rows[is_valid], self._row_groups.num_chunks[is_valid]
+        row_groups, owners = self._row_groups.of_files(positions)
+        num_rows, counts = self._row_groups.num_rows[row_groups], self._row_groups.num_chunks[row_groups]
         if (counts != prototype.num_leaves).any() or ((num_rows < 0) | (num_rows > MAX_ROWS)).any():
             return None
-        starts = self._row_groups.chunk_starts(is_valid, leaf_ordinals)
+        starts = self._row_groups.chunk_starts(row_groups, leaf_ordinals)
         chunks = JoinedChunks(self._data, starts, self._ends[positions[owners]], leaf_ordinals)
         return JoinedFooter(prototype, num_rows, chunks)
 
@@ -175,10 +174,10 @@ def _read_tails(paths: Sequence[str]) -> tuple[list[os.stat_result | None], np.n
 def _append_footer(footers: bytearray, descriptor: int, size: int, tail: bytearray) -> bool:
     """Append the FileMetaData of an open file; return whether it has any."""
     count = min(size, len(tail))
-    if size < _MIN_FILE_BYTES or os.preadv(descriptor, [memoryview(tail)[:count]], size - count) != count:
+    if size < MIN_FILE_BYTES or os.preadv(descriptor, [memoryview(tail)[:count]], size - count) != count:
         return False
     length = int.from_bytes(tail[count - 8 : count - 4], "little")
-    if tail[count - 4 : count] != MAGIC or length > min(size - _MIN_FILE_BYTES, _MAX_FOOTER_BYTES):
+    if tail[count - 4 : count] != MAGIC or length > min(size - MIN_FILE_BYTES, _MAX_FOOTER_BYTES):
         return False
     if len(footers) + length > _MAX_BYTES:
         return False
@@ -233,12 +232,8 @@ def _merge_equal(by_key: dict[bytes, list[int]]) -> dict[bytes, list[int]]:
         return by_key
     merged: dict[bytes, list[int]] = {}
     for key, group in by_key.items():
-        merged.setdefault(_without_range(_ARROW_SCHEMA.sub(_decoded_schema, key)), []).extend(group)
+        merged.setdefault(without_range_bounds(_ARROW_SCHEMA.sub(_decoded_schema, key)), []).extend(group)
     return merged
-
-
-def _without_range(key: bytes) -> bytes:
-    return _RANGE.sub(b"", key)
 
 
 def _decoded_schema(match: re.Match[bytes]) -> bytes:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 TAIL_BYTES = 64 << 10  # first read from the end of a file; most footers are shorter
-_MIN_FILE_BYTES = 12
+MIN_FILE_BYTES = 12
 _FOOTER = "footer"  # key in the entry of a file
 
 
@@ -38,9 +38,9 @@ def read_footer(source: Source) -> tuple[Footer, int]:
     A footer that is longer than the tail is kept in the cache of files.
     InvalidFileError if the file is not Parquet, truncated, or damaged; UnsupportedError if the footer is encrypted.
     """
-    if source.size < _MIN_FILE_BYTES:
+    if source.size < MIN_FILE_BYTES:
         raise InvalidFileError(
-            f"the file has {pluralize(source.size, 'byte')}, but the smallest Parquet file has {_MIN_FILE_BYTES}: "
+            f"the file has {pluralize(source.size, 'byte')}, but the smallest Parquet file has {MIN_FILE_BYTES}: "
             "it is truncated, or not a Parquet file"
         )
     tail = source.tail if isinstance(source, TailSource) else tail_bytes(source)
@@ -100,7 +100,7 @@ def _footer_length(source: Source, tail: np.ndarray) -> int:
     if head != MAGIC:
         raise InvalidFileError(f"the file does not begin with {MAGIC!r}: it is damaged, or not a Parquet file")
     length = int.from_bytes(tail[-8:-4].tobytes(), "little")
-    if length > source.size - _MIN_FILE_BYTES:
+    if length > source.size - MIN_FILE_BYTES:
         raise InvalidFileError(
             f"the footer claims {pluralize(length, 'byte')}, more than the file of "
             f"{pluralize(source.size, 'byte')} can hold: the end of the "
