@@ -19,6 +19,7 @@ from numparq.dataset.prune import unopened_files
 from numparq.format.footer import footer_table
 from numparq.format.footer.footer_table import FooterTable
 from numparq.format.open_file import OpenFile
+from numparq.prune import index_reader, planner
 from numparq.scan import joined_files
 
 FILES = 40
@@ -246,6 +247,8 @@ def test_random_folders(tmp_path, monkeypatch, seed):
     """Files pruned by the table and joined give what each file by itself gives."""
     end = write_random_folder(tmp_path, seed)
     pick, asked_again = random.Random(seed), numparq.Dataset(tmp_path)
+    if seed % 4 > 1:
+        monkeypatch.setattr(planner, "_MIN_JOINED_CHUNK_BYTES", 0)  # pages of small chunks are located, too
     for expression in queries(end, seed):
         how = {
             "columns": pick.choice([None, ["id", "s"], ["s", "u"]]),
@@ -295,3 +298,20 @@ def test_tables_of_several_queries(tmp_path):
         assert (whole["id"] // 10 == whole["x"]).all()
         assert sorted(whole["id"]) == [*range(400)]
         pd.testing.assert_frame_equal(dataset.read(filters=col("x") >= 0), whole)
+
+
+def test_pages_of_joined_files_are_located(tmp_path, monkeypatch):
+    """Positions of an offset index count in its own file, wherever that lies among the joined ones."""
+    located = []
+    locate = index_reader.located_pages
+    monkeypatch.setattr(
+        index_reader, "located_pages", lambda index, whole: located.append(locate(index, whole)) or located[-1]
+    )
+    monkeypatch.setattr(planner, "_MIN_JOINED_CHUNK_BYTES", 0)
+    for number in range(20):
+        frame = pd.DataFrame({"k": np.arange(100), "id": number * 100 + np.arange(100)})
+        numparq.to_parquet(frame, tmp_path / f"{number:02}.parquet", max_rows_per_page=10)
+    found = numparq.read_parquet(tmp_path, filters=col("k") == 55)
+    assert found["id"].tolist() == [number * 100 + 55 for number in range(20)]
+    assert len(located) >= 20
+    assert None not in located
