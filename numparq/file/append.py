@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from numparq.errors import SchemaError, UnsupportedError, error_context
@@ -15,7 +16,8 @@ from numparq.format.key_values.arrow import arrow_schema_value, replace_metadata
 from numparq.format.key_values.json_document import parse_json_object
 from numparq.format.physical_type import BOOLEAN
 from numparq.format.schema import footer_schema
-from numparq.format.schema_node import SchemaNode
+from numparq.format.schema_node import SchemaNode, leaf_columns
+from numparq.from_pandas.nested.column import nested_column
 from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.copy import copy_prefix
 from numparq.io.file_lock import LockedFile
@@ -25,6 +27,8 @@ from numparq.io.sink import Sink
 from numparq.typing import PathOrBuffer, StorageOptions
 
 from .append_schema import file_columns
+from .null_leaves import NullLevels, nested_null_leaves
+from .readable_file import ReadableFile
 
 Metadata = Mapping[str, str | bytes]
 _PANDAS_KEY, _ARROW_KEY = "pandas", "ARROW:schema"
@@ -248,6 +252,8 @@ class ExistingFile:
             self._lock.close()
             raise
         self.columns = file_columns(self._footer)
+        self._file_leaves: list[int | None] = list(range(self._footer.num_leaves))
+        self._has_null_levels = False
         self.key_value_metadata: dict[str, str | bytes] = {
             key: _ROW_DEPENDENT_KEYS[key](value) if key in _ROW_DEPENDENT_KEYS else value
             for key, value in self.footer.key_value_metadata.items()
@@ -269,7 +275,10 @@ class ExistingFile:
 
     def check_only_nulls(self, leaves: Mapping[int, SchemaNode]) -> None:
         """Raise SchemaError if leaf columns, by index, have values, or pages that do not suit their types."""
-        for index, node in leaves.items():
+        for leaf, node in leaves.items():
+            index = self._file_leaves[leaf]
+            if index is None:
+                continue
             facts = self._footer.chunks.read_table(range(len(self._footer.row_group_num_rows)), [index])
             counts, values = facts["null_count"], facts["num_values"]
             if ((counts >= 0) & (counts != values)).any():
@@ -283,6 +292,34 @@ class ExistingFile:
                     "write all rows to a new file",
                     column=node.name,
                 )
+
+    def read_null_levels(self, levels: NullLevels) -> None:
+        """Read the levels of all nested null leaves, once."""
+        if self._has_null_levels:
+            return
+        self._has_null_levels = True
+        leaves = leaf_columns([column.node for column in self.columns])
+        for number, nulls in groupby(nested_null_leaves(leaves), lambda leaf: leaf.column):
+            node, null_leaves = self.columns[number].node, list(nulls)
+            first = next(leaf.index for leaf in leaves if leaf.column == number)
+            with ReadableFile(self.name) as file:
+                for row_group in range(file.num_row_groups):
+                    rows = file.read([node.name], row_groups=[row_group]).reset_index()
+                    values = nested_column(node.name, rows[node.name].array, node).read_leaves(0, len(rows))
+                    for leaf in null_leaves:
+                        each = values[leaf.index - first]
+                        if each.definition_levels is not None:
+                            levels.add(leaf.index, row_group, each.definition_levels, each.repetition_levels)
+
+    def retype_leaves(self, leaves: Mapping[int, SchemaNode], columns: Sequence[UserColumn]) -> None:
+        """Replace leaf columns by other nodes, those of `columns`, in the footer and in ``ARROW:schema``."""
+        self.footer = self.footer.retype_leaves(leaves)
+        self._file_leaves = [
+            leaf
+            for index, before in enumerate(self._file_leaves)
+            for leaf in ([None] * len(leaf_columns([leaves[index]])) if index in leaves else [before])
+        ]
+        self.replace_arrow_schema(columns)
 
     def replace_arrow_schema(self, columns: Sequence[UserColumn]) -> None:
         """Replace ``ARROW:schema``, if the file has it, by that of other columns."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from numparq.column.scratch import ThreadScratch
 from numparq.column.write.chunk import EncodedLeaf
-from numparq.format.footer.rewrite import FooterParts, retype_chunks
+from numparq.format.footer.retype import replace_chunks, retype_chunks, row_group_rows
+from numparq.format.footer.rewrite import FooterParts
 from numparq.format.footer.tail import MAGIC
-from numparq.format.schema_node import SchemaNode
+from numparq.format.schema_node import SchemaNode, leaf_columns
 from numparq.format.thrift.encode import EncodedThrift, encode_struct
 from numparq.io.sink import Sink
 from numparq.util.version import CREATED_BY
 
+from .null_leaves import NullLevels, moved_leaf
 from .row_groups import WrittenRowGroups
 from .write_plan import WritePlan
 
@@ -28,6 +31,8 @@ class FileAssembler:
         Row groups start at multiples of so many bytes.
     sorting_columns : list of dict, or None
         SortingColumn structs of all row groups.
+    null_levels : NullLevels
+        Levels of the nested null leaves.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class FileAssembler:
         self.sorting_columns: list[dict[str, Any]] | None = None
         self._unindexed: list[WrittenRowGroups] = []
         self._last_end = (-1, b"")  # end and bytes of the last footer
+        self.null_levels = NullLevels()
         self._existing = existing
         self._row_groups += existing.row_groups if existing else []
         self.num_rows = existing.num_rows if existing else 0
@@ -55,14 +61,38 @@ class FileAssembler:
         """Footer that was written last, as bytes; empty before."""
         return self._last_end[1]
 
-    def retype_leaves(self, plan: WritePlan, leaves: Mapping[int, SchemaNode]) -> None:
-        """Continue by a plan that gives other types to leaf columns, by index, which have only nulls so far."""
+    def retype_leaves(
+        self, plan: WritePlan, leaves: Mapping[int, SchemaNode], existing: FooterParts | None, scratch: ThreadScratch
+    ) -> None:
+        """Continue by a plan that has other nodes in place of leaf columns, by index, which have only nulls so far.
+
+        `existing` is the footer with these nodes. The chunks of nodes with levels of their own are written again.
+        """
         self._write_indexes()  # which completes the RowGroup structs
-        self.plan = plan
+        self.plan, self._existing = plan, existing
         types = {index: node.physical for index, node in leaves.items() if node.physical is not None}
         self._row_groups = [retype_chunks(group, types) for group in self._row_groups]
-        if self._existing:
-            self._existing = self._existing.retype_leaves(leaves)
+        counts = {index: len(leaf_columns([node])) for index, node in leaves.items() if node.physical is None}
+        if counts:
+            groups = enumerate(self._row_groups)
+            self._row_groups = [self._rewrite_chunks(number, group, counts, scratch) for number, group in groups]
+            self.null_levels.replace_leaves(counts)
+
+    def _rewrite_chunks(
+        self, number: int, row_group: EncodedThrift, counts: Mapping[int, int], scratch: ThreadScratch
+    ) -> EncodedThrift:
+        """Write chunks of nothing but nulls for leaves, by index, that became so many; return the RowGroup."""
+        plan, num_rows = self.plan, row_group_rows(row_group)
+        encoded, paths = [], []
+        for before, count in sorted(counts.items()):
+            levels, first = self.null_levels.read(before, number, num_rows), moved_leaf(before, counts)
+            for leaf in plan.leaves[first : first + count]:
+                encoded.append(plan.encoder.encode_nulls(leaf, *levels, num_rows, scratch))
+                paths.append(plan.paths[leaf.index])
+        written = WrittenRowGroups(self._sink, encoded, paths, [num_rows], None)
+        written.write_bloom_filters(self._sink)
+        written.write_page_indexes(self._sink)
+        return replace_chunks(row_group, counts, written.encode(0, None)[0])
 
     def write_magic(self) -> None:
         """Write the magic number at the start of the file."""
@@ -70,6 +100,9 @@ class FileAssembler:
 
     def add_row_groups(self, leaves: Sequence[EncodedLeaf], num_rows: Sequence[int]) -> None:
         """Write consecutive row groups of `num_rows` rows each; `leaves` holds their chunks by leaf column."""
+        for index in self.plan.null_leaves:
+            for group, levels in enumerate(leaves[index].levels, self.num_row_groups):
+                self.null_levels.add(index, group, *levels)
         self._unindexed.append(WrittenRowGroups(self._sink, leaves, self.plan.paths, num_rows, self.alignment))
         self.num_rows += sum(num_rows)
         self.num_row_groups += len(num_rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import is_
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from numparq.types.common_type import describe_type
 from numparq.types.parquet_type import parquet_type
 
 from .append_schema import check_names, conform
+from .null_leaves import is_null_leaf
 
 _ADVICE = "convert the column, or begin the file with schema= and a type that holds all values"
 _PANDAS_EXTENSIONS = ("pandas.period", "pandas.interval")
@@ -140,10 +141,10 @@ def _merge_types(known: UserColumn, have: UserColumn) -> UserColumn:
 
 
 def _merge_node(known: SchemaNode, have: SchemaNode, path: tuple[str, ...]) -> SchemaNode:
-    if _is_open(known) and not _is_open(have):
-        if have.physical is None or have.repetition == REPEATED:
+    if is_null_leaf(known) and not is_null_leaf(have):
+        if have.repetition == REPEATED:
             raise SchemaError(
-                "the column has only nulls so far, to which no lists or dicts can be added; "
+                "the column has only nulls so far, to which no lists without a LIST group can be added; "
                 "begin the file with schema=, or with rows that have values",
                 column=".".join(path),
             )
@@ -160,27 +161,6 @@ def _merge_field(known: ArrowField, have: ArrowField) -> ArrowField:
         return replace(have, name=known.name, nullable=True)
     children = tuple(child if other is None else _merge_field(child, other) for child, other in _paired(known, have))
     return replace(known, children=children)
-
-
-def retyped_leaves(before: Sequence[SchemaNode], after: Sequence[SchemaNode]) -> dict[int, SchemaNode]:
-    """Return the leaves, by index, that are open before and have a type afterwards."""
-    if all(map(is_, before, after)):
-        return {}
-    leaves = zip(_leaves(before), _leaves(after), strict=True)
-    return {index: new for index, (old, new) in enumerate(leaves) if _is_open(old) and not _is_open(new)}
-
-
-def _leaves(nodes: Sequence[SchemaNode]) -> Iterator[SchemaNode]:
-    for node in nodes:
-        if node.physical is None:
-            yield from _leaves(node.children)
-        else:
-            yield node
-
-
-def _is_open(node: SchemaNode) -> bool:
-    """Whether a leaf has only nulls, so that its type is not known yet."""
-    return node.repetition == OPTIONAL and node.logical is not None and node.logical.kind == "UNKNOWN"
 
 
 _Tree = TypeVar("_Tree", SchemaNode, ArrowField)

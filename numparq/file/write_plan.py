@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from numparq.column.leaf_values import SourceColumn
+import numpy as np
+
+from numparq.column.dense_values import PHYSICAL_DTYPES
+from numparq.column.leaf_values import LeafValues, SourceColumn
 from numparq.column.scratch import ThreadScratch
 from numparq.column.write.chunk import EncodedLeaf, LeafEncoder
 from numparq.column.write.options import ColumnOptions
@@ -19,6 +22,7 @@ from numparq.kernels.enums import BYTE_ARRAY, DELTA_BYTE_ARRAY, DELTA_LENGTH_BYT
 from numparq.util.bounded_cache import fork_safe_lru_cache
 from numparq.util.worker_pool import WorkerPool
 
+from .null_leaves import nested_null_leaves
 from .writer_options import WriterOptions
 
 # Smaller chunks are mostly Python code, where threads only contend for the GIL.
@@ -39,6 +43,8 @@ class WritePlan(NamedTuple):
         `ColumnMetaData.path_in_schema` of each leaf, encoded.
     delta_leaves : frozenset of int
         Leaves of byte arrays in a DELTA encoding, which pyarrow cannot read as dictionaries.
+    null_leaves : list of int
+        Nested leaves of the null type, whose levels are kept.
     """
 
     leaves: list[Leaf]
@@ -47,6 +53,7 @@ class WritePlan(NamedTuple):
     paths: list[bytes]
     encoder: ColumnEncoder
     delta_leaves: frozenset[int]
+    null_leaves: list[int]
 
 
 def write_plan(
@@ -68,7 +75,8 @@ def _build_plan(
     resolved = options.resolve(leaves)
     deltas = frozenset(leaf.index for leaf, each in zip(leaves, resolved, strict=True) if each.encoding in _DELTAS)
     encoder = ColumnEncoder(leaves, by_leaf, resolved)
-    return WritePlan(leaves, EncodedThrift(schema), EncodedThrift(unions), paths, encoder, deltas)
+    nulls = [leaf.index for leaf in nested_null_leaves(leaves)]
+    return WritePlan(leaves, EncodedThrift(schema), EncodedThrift(unions), paths, encoder, deltas, nulls)
 
 
 _cached_plan = fork_safe_lru_cache(_MAX_CACHED)(_build_plan)
@@ -124,6 +132,17 @@ class ColumnEncoder:
             for numbers in self._joined_columns(columns, rows.bounds[-1]):
                 self._encode_columns(columns, numbers, rows, encoded)
         return [leaf for leaf in encoded if leaf is not None]
+
+    def encode_nulls(
+        self, leaf: Leaf, definition: np.ndarray, repetition: np.ndarray, num_rows: int, scratch: ThreadScratch
+    ) -> EncodedLeaf:
+        """Encode a row group of a leaf that has only nulls, of given levels."""
+        encoder = next(encoder for each, encoder in self._leaves[leaf.column] if each.index == leaf.index)
+        values, no_bounds = np.empty(0, PHYSICAL_DTYPES[leaf.physical]), np.empty(0, np.int64)
+        starts = no_bounds if leaf.physical == BYTE_ARRAY else None
+        levels = definition, repetition if leaf.max_repetition_level else None
+        leaf_values = LeafValues(values, starts, starts, None, *levels)
+        return encoder.encode([leaf], leaf_values, [0, num_rows], scratch.get())[0]
 
     def _cost(self, number: int) -> int:
         """Rank a column by the cost of encoding, low if costly: nested, then binary, then others."""

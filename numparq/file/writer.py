@@ -31,8 +31,9 @@ from .argument_advice import WRITER_ADVICE
 from .arrow_types import without_dictionaries
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
-from .fit_frame import fit_frame, frame_schema, retyped_leaves
+from .fit_frame import fit_frame, frame_schema
 from .key_value_metadata import check_key_values
+from .null_leaves import retyped_leaves
 from .write_plan import WritePlan, write_plan
 from .writer_options import RowGroupSize, WriterOptions, check_option_names
 
@@ -198,7 +199,7 @@ class ParquetWriter(TransactionalWriter):
             else:
                 shredded, columns = fit_frame(shredded, self._columns)
                 self._check_category_order(shredded)
-                leaves = self._retyped_leaves(self._columns, columns)
+                leaves = self._retyped_leaves(self._columns, columns, self._assembler)
                 self._extend_key_values(shredded)
                 self._columns = columns
                 self._retype(leaves, self._assembler)
@@ -223,10 +224,10 @@ class ParquetWriter(TransactionalWriter):
         assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
         self._check_category_order(shredded)
         if self._existing:
-            leaves = self._retyped_leaves(self._existing.columns, self._columns)
+            leaves = self._retyped_leaves(self._existing.columns, self._columns, assembly)
             self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer
-            self._retype(leaves, assembly)
             self._existing.copy_row_groups(self._sink)
+            self._retype(leaves, assembly)
         else:
             assembly.write_magic()
         self._assembler = assembly
@@ -236,20 +237,29 @@ class ParquetWriter(TransactionalWriter):
         nodes = [column.node for column in self._columns]
         return write_plan(nodes, self._options, self._existing.column_orders(nodes) if self._existing else None)
 
-    def _retyped_leaves(self, before: Sequence[UserColumn], after: Sequence[UserColumn]) -> dict[int, SchemaNode]:
-        """Return the leaf columns, by index, that have only nulls so far and get a type."""
+    def _retyped_leaves(
+        self, before: Sequence[UserColumn], after: Sequence[UserColumn], assembler: FileAssembler
+    ) -> dict[int, SchemaNode]:
+        """Return the leaf columns, by index, that have only nulls so far and get a type, which may be nested."""
         leaves = retyped_leaves([column.node for column in before], [column.node for column in after])
         if self._existing:
             self._existing.check_only_nulls(leaves)
+        nested = [node.name for node in leaves.values() if node.physical is None]
+        if nested:
+            if self._existing:
+                self._existing.read_null_levels(assembler.null_levels)
+            assembler.null_levels.check(nested[0])
         return leaves
 
     def _retype(self, leaves: dict[int, SchemaNode], assembler: FileAssembler) -> None:
         """Replace the types of leaf columns in the rows before, which have only nulls there."""
         if leaves:
             self._arrow_schema = None
-            assembler.retype_leaves(self._plan(), leaves)
             if self._existing:
-                self._existing.replace_arrow_schema(self._columns)
+                self._existing.retype_leaves(leaves, self._columns)
+            plan, footer = self._plan(), self._existing.footer if self._existing else None
+            assembler.retype_leaves(plan, leaves, footer, self._workshop.scratch)
+            assembler.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
 
     def _extend_key_values(self, shredded: ShreddedFrame) -> None:
         """Extend the keys that restore a frame to this frame's rows."""

@@ -144,6 +144,27 @@ FITTED = {
 
 # The same with only nulls first.
 OPEN = {
+    "lists": (objects(None, NAN), [[1, 2], None, []], [None, None, [1, 2], None, []]),
+    "dicts": (objects(None), [{"x": 1, "y": ["z"]}, None], [None, {"x": 1, "y": ["z"]}, None]),
+    "lists of dicts": (objects(None), [[{"x": 1}, None], []], [None, [{"x": 1}, None], []]),
+    "lists of lists after lists": ([[], None, [None]], [[[1], None]], [[], None, [None], [[1], None]]),
+    "dicts after empty lists": ([[], None, [None]], [[{"x": 1, "y": None}]], [[], None, [None], [{"x": 1, "y": None}]]),
+    "lists in dicts": (
+        [{"x": None, "y": 1}, None],
+        [{"x": ["z"], "y": 2}],
+        [{"x": None, "y": 1}, None, {"x": ["z"], "y": 2}],
+    ),
+    "dicts in dicts": (
+        [{"x": None, "y": "u"}, None],
+        [{"x": {"v": 1, "w": [1.5]}, "y": "u"}],
+        [{"x": None, "y": "u"}, None, {"x": {"v": 1, "w": [1.5]}, "y": "u"}],
+    ),
+    "dicts in lists of dicts": (
+        [[{"x": None, "y": 1}], [], None],
+        [[{"x": {"v": True}, "y": 1}]],
+        [[{"x": None, "y": 1}], [], None, [{"x": {"v": True}, "y": 1}]],
+    ),
+    "booleans in dicts": ([{"x": None}], [{"x": True}], [{"x": None}, {"x": True}]),
     "text": (objects(None, NAN), ["x", None], [None, None, "x", None]),
     "integers": (objects(None), [1], [None, 1]),
     "floats": (objects(None), [0.5, NAN], [None, 0.5, None]),
@@ -243,8 +264,8 @@ def test_arrow_data_are_fitted(tmp_path):
     assert found["a"].to_pylist() == [{"x": 1, "y": "z"}, {"x": 2, "y": None}, None, None]
     assert found["b"].to_pylist() == [1, 2, None, None]
     assert found.schema.types == tables[0].schema.types
-    with pytest.raises(SchemaError, match="no lists or dicts can be added"):
-        by_writer([tables[2], tables[1]], path)
+    by_writer([tables[2], tables[1]], path)
+    assert read_everywhere(path) == [None, {"x": 2.0}, None]
 
 
 # First values, later ones, and the error: its column, and its text.
@@ -301,8 +322,6 @@ REFUSED = {
         "a.element",
         "the file has float32, the frame float64; convert",
     ),
-    "lists after nulls": (objects(None), [[1]], "a", "the column has only nulls so far, to which no lists or dicts"),
-    "dicts after empty lists": ([[]], [[{"x": 1}]], "a.list.element", "the column has only nulls so far, to which no"),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
@@ -61,13 +61,20 @@ class EncodedChunk:
 
 @dataclass(slots=True)
 class EncodedLeaf:
-    """Column chunks of a leaf in consecutive row groups, and the statistics of all their pages, among others."""
+    """Column chunks of a leaf in consecutive row groups, and the statistics of all their pages, among others.
+
+    Attributes
+    ----------
+    levels : list of (numpy.ndarray, numpy.ndarray or None)
+        Definition and repetition levels of each row group, of a nested leaf of the null type; else empty.
+    """
 
     leaf: Leaf
     options: ColumnOptions
     chunks: list[EncodedChunk]
     statistics: PageStatistics | None
     sizes: PageSizeStatistics
+    levels: list[tuple[np.ndarray, np.ndarray | None]] = field(default_factory=list)
 
 
 class LeafEncoder:
@@ -76,6 +83,7 @@ class LeafEncoder:
     def __init__(self, leaf: Leaf, order: ColumnOrder, options: ColumnOptions) -> None:
         self._leaf, self._order, self._options = leaf, order, options
         self._pages = PageWriter(leaf, options)
+        self._keeps_levels = leaf.is_nested and leaf.logical is not None and leaf.logical.kind == "UNKNOWN"
 
     def encode(
         self, leaves: Sequence[Leaf], leaf_values: LeafValues, rows: Sequence[int], scratch: Scratch
@@ -111,8 +119,9 @@ class LeafEncoder:
             )
             for group, (first, last) in enumerate(pairwise(first_pages))
         ]
+        levels = _split_levels(dense, entries) if self._keeps_levels else []
         return [
-            EncodedLeaf(leaf, options, chunks[first : first + groups], statistics, sizes)
+            EncodedLeaf(leaf, options, chunks[first : first + groups], statistics, sizes, levels)
             for leaf, first in zip(leaves, range(0, len(chunks), groups), strict=True)
         ]
 
@@ -169,6 +178,17 @@ class LeafEncoder:
             **places,
         )
         return PageStatistics(bounds, cuts.null_counts(), self._options.truncate_length), sizes
+
+
+def _split_levels(dense: DenseLeaf, entries: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray | None]]:
+    """Return the levels between bounds, in level entries."""
+    definition, repetition = dense.definition, dense.repetition
+    if definition is None:
+        definition = np.zeros(dense.num_entries, np.uint8)
+    return [
+        (definition[first:last], None if repetition is None else repetition[first:last])
+        for first, last in pairwise(entries)
+    ]
 
 
 # Thrift fields that are the same in most chunks are encoded once.

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from numparq.errors import InvalidFileError, UnsupportedError
-from numparq.format.schema_node import SchemaNode, to_schema_elements
+from numparq.format.schema_node import SchemaNode, leaf_columns, to_schema_elements
 from numparq.format.thrift.decode import Record, decoder_stack, read_record, root_record
 from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_field_header, encode_struct
 from numparq.format.thrift.idl import load_idl
 from numparq.format.thrift.layout import thrift_layout
+from numparq.format.thrift.walk import (
+    field_starts,
+    join_fields,
+    read_field,
+    read_list_header,
+    skip_value,
+    split_list,
+)
 from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import check_status
 from numparq.kernels.thrift import wire
 
 from .file_metadata import Footer
 
-_MAX_DEPTH = 70  # above the limit of the kernel that has already checked the footer
-_NUMBERS = (wire.I16, wire.I32, wire.I64)
-_FIXED_BYTES = {wire.TRUE: 0, wire.FALSE: 0, wire.I8: 1, wire.DOUBLE: 8, wire.UUID: 16}
-
 _FILE_PATH = 1  # field id, the first of ColumnChunk
-_SCHEMA = 2  # field id in FileMetaData
-_COLUMNS, _META_DATA = 1, 3  # field ids in RowGroup and ColumnChunk
-_TYPE = 1  # field id in ColumnMetaData, and in the SchemaElement of a leaf
+_SCHEMA, _COLUMN_ORDERS = 2, 7  # field ids in FileMetaData
+_TYPE = 1  # field id in the SchemaElement of a leaf
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(eq=False)
@@ -77,29 +82,26 @@ class FooterParts:
         fields |= _encoded(num_rows=num_rows, row_groups=list(row_groups))
         if pairs:
             fields |= _encoded(key_value_metadata=pairs)
-        fields = _encoded(created_by=created_by) | fields
-        out, last = bytearray(), 0
-        for number, (kind, value) in sorted(fields.items()):
-            out += encode_field_header(number, kind, last) + value
-            last = number
-        return bytes(out) + b"\0"
+        return join_fields(_encoded(created_by=created_by) | fields)
 
     def retype_leaves(self, leaves: Mapping[int, SchemaNode]) -> FooterParts:
-        """Return the parts with other types of leaf columns, by index, in the schema; its other elements stay."""
-        kind, data = self.fields[_SCHEMA]
-        count, _, position = _list_header(data, 0)
+        """Return the parts with other nodes in place of leaf columns, by index; other schema elements stay."""
+        fields, orders = dict(self.fields), self.column_orders
         elements: list[EncodedThrift] = []
         leaf = 0
-        for _ in range(count):
-            start, position = position, _skip(data, position, wire.STRUCT)
-            element = EncodedThrift(data[start:position])
-            if elements and _TYPE in _field_starts(element, 0):
+        for element in map(EncodedThrift, split_list(fields[_SCHEMA][1])):
+            node = None
+            if elements and _TYPE in field_starts(element, 0):
                 node = leaves.get(leaf)
-                element = element if node is None else EncodedThrift(_encoded_element(node))
                 leaf += 1
-            elements.append(element)
-        schema = encode_field("FileMetaData", "schema", elements)
-        return replace(self, fields={**self.fields, _SCHEMA: (kind, schema)})
+            elements += [element] if node is None else _encoded_elements(node)
+        fields |= _encoded(schema=elements)
+        if orders is not None and len(orders) == leaf:
+            counts = [len(leaf_columns([leaves[number]])) if number in leaves else 1 for number in range(leaf)]
+            members = split_list(fields[_COLUMN_ORDERS][1])
+            fields |= _encoded(column_orders=_repeated(list(map(EncodedThrift, members)), counts))
+            orders = _repeated(orders, counts)
+        return replace(self, fields=fields, column_orders=orders)
 
     def _pairs(self, changes: Mapping[str, str | bytes]) -> list[tuple[str | bytes, str | bytes | None]]:
         """Replace values at the first of equal keys, and append new keys."""
@@ -147,14 +149,14 @@ def _split(footer: Footer) -> FooterParts:
     starts: list[int] = []
     position = last = 0
     while data[position] & 15:  # low four bits 0: end of the struct, whatever the high ones are
-        kind, number, start = _field(data, position, last)
+        kind, number, start = read_field(data, position, last)
         about = known.get(number)
         if about is not None and about.name == "row_groups":
             row_groups, starts, position = _structs(footer, data, start, "RowGroup", "num_rows")
         elif about is not None and about.name == "schema":
             _, _, position = _structs(footer, data, start, "SchemaElement", "name")
         else:
-            position = _skip(data, start, kind)
+            position = skip_value(data, start, kind)
         if number in fields:
             raise InvalidFileError(f"the footer has field {number} twice")
         fields[number] = kind, data[start:position]
@@ -199,7 +201,7 @@ def _structs(
     footer: Footer, data: bytes, position: int, struct: str, member: str
 ) -> tuple[list[EncodedThrift], list[int], int]:
     """Split a list of structs; return them encoded, their offsets, and the end of the list."""
-    count, _, position = _list_header(data, position)
+    count, _, position = read_list_header(data, position)
     wanted = thrift_layout(struct, member)
     found, starts = [], []
     for _ in range(count):
@@ -215,103 +217,13 @@ def _structs(
     return found, starts, position
 
 
-# --- compact protocol; well-formed, since a kernel has already read all of it ---------------------------------------
+def _encoded_elements(node: SchemaNode) -> list[EncodedThrift]:
+    """Encode the SchemaElements of a node."""
+    return [EncodedThrift(encode_struct("SchemaElement", item)) for item in to_schema_elements([node])[1:]]
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-
-
-def _field(data: bytes, position: int, last: int) -> tuple[int, int, int]:
-    """Read a field header; return type, field id, and the position of the value."""
-    header = data[position]
-    if header >> 4:
-        return header & 15, last + (header >> 4), position + 1
-    number, position = _varint(data, position + 1)
-    return header & 15, number >> 1 ^ -(number & 1), position
-
-
-def _list_header(data: bytes, position: int) -> tuple[int, int, int]:
-    """Read the header of a list or set; return length, element type, and the position of the first element."""
-    header = data[position]
-    if header >> 4 < 15:
-        return header >> 4, header & 15, position + 1
-    count, position = _varint(data, position + 1)
-    return count, header & 15, position
-
-
-def _skip(data: bytes, position: int, kind: int, depth: int = 0, in_list: bool = False) -> int:
-    """Return the position after a value."""
-    if depth > _MAX_DEPTH:
-        raise InvalidFileError(f"the footer is nested more than {_MAX_DEPTH} levels deep")
-    if kind in _NUMBERS:
-        return _varint(data, position)[1]
-    if kind in _FIXED_BYTES:
-        return position + (1 if in_list and kind in (wire.TRUE, wire.FALSE) else _FIXED_BYTES[kind])
-    if kind == wire.BINARY:
-        length, position = _varint(data, position)
-        return position + length
-    if kind == wire.STRUCT:
-        last = 0
-        while data[position] & 15:
-            inner, last, position = _field(data, position, last)
-            position = _skip(data, position, inner, depth + 1)
-        return position + 1
-    return _skip_elements(data, position, kind, depth)
-
-
-def _skip_elements(data: bytes, position: int, kind: int, depth: int) -> int:
-    """Return the position after a list, set or map."""
-    kinds: tuple[int, ...]
-    if kind == wire.MAP:
-        count, position = _varint(data, position)
-        kinds = (data[position] >> 4, data[position] & 15) if count else (0, 0)
-        position += bool(count)
-    else:
-        count, element, position = _list_header(data, position)
-        kinds = (element,)
-    for _ in range(count):
-        for inner in kinds:
-            position = _skip(data, position, inner, depth + 1, in_list=True)
-    return position
-
-
-def _field_starts(data: bytes, position: int) -> dict[int, int]:
-    """Return the position of each field's value in a struct, by field id."""
-    starts, last = {}, 0
-    while data[position] & 15:
-        kind, last, start = _field(data, position, last)
-        starts[last] = start
-        position = _skip(data, start, kind)
-    return starts
-
-
-def retype_chunks(row_group: EncodedThrift, types: Mapping[int, int]) -> EncodedThrift:
-    """Return a RowGroup with other physical types of column chunks, by column: a byte of each changes.
-
-    The chunks must have only nulls: PLAIN pages without values are the same for all types.
-    """
-    out = bytearray(row_group)
-    count, _, position = _list_header(row_group, _field_starts(row_group, 0)[_COLUMNS])
-    for column in range(count):
-        physical = types.get(column)
-        if physical is not None:
-            meta_data = _field_starts(row_group, position)[_META_DATA]
-            out[_field_starts(row_group, meta_data)[_TYPE]] = physical << 1  # zigzag
-        position = _skip(row_group, position, wire.STRUCT)
-    return EncodedThrift(bytes(out))
-
-
-def _encoded_element(node: SchemaNode) -> bytes:
-    """Encode the SchemaElement of a leaf."""
-    return encode_struct("SchemaElement", to_schema_elements([node])[-1])
+def _repeated(items: Sequence[_Item], counts: Sequence[int]) -> list[_Item]:
+    return [item for item, count in zip(items, counts, strict=True) for _ in range(count)]
 
 
 def row_groups_with_file_path(footer: Footer, file_path: str) -> list[EncodedThrift]:
