@@ -21,7 +21,7 @@ from numparq.from_pandas.column_values import ColumnValues
 from numparq.from_pandas.frame import ShreddedFrame, plain_array, shred_column
 from numparq.from_pandas.nested.column import nested_column
 from numparq.from_pandas.nested.variant import variant_column
-from numparq.from_pandas.user_schema import UserColumn
+from numparq.from_pandas.user_schema import UserColumn, parse_column
 from numparq.types.arrow_fields import LIST_KINDS
 from numparq.types.common_type import describe_type
 from numparq.types.parquet_type import parquet_type
@@ -61,6 +61,7 @@ def fit_where_exact(frame: ShreddedFrame, known: Sequence[UserColumn]) -> Shredd
     """Return a frame whose columns have the types of known ones of their names, where these hold all values.
 
     Other columns stay as they are, and all may have nulls. Columns that get another type are converted, to find out.
+    Raises SchemaError for integers beside floats that no reader can merge.
     """
     targets = {column.node.name: _optional(column) for column in known}
     columns, fields = list(frame.columns), list(frame.arrow_fields)
@@ -74,11 +75,29 @@ def fit_where_exact(frame: ShreddedFrame, known: Sequence[UserColumn]) -> Shredd
                 continue
             _check_values(fitted, frame.num_rows)
         except SchemaError:
+            _check_merge(frame, position, before)
             continue
         columns[position], fields[position] = fitted, target.field
     if all(map(is_, columns, frame.columns)):
         return frame
     return replace(frame, columns=columns, arrow_fields=fields, arrow_schema=None)
+
+
+def check_merges(frame: ShreddedFrame, known: Sequence[UserColumn]) -> None:
+    """Raise SchemaError if integers of a frame, beside files of known columns, are no floats."""
+    targets = {column.node.name: column for column in known}
+    for position, column in enumerate(frame.columns):
+        if column.node.name in targets:
+            _check_merge(frame, position, targets[column.node.name])
+
+
+def _check_merge(frame: ShreddedFrame, position: int, before: UserColumn) -> None:
+    """Raise SchemaError for an integer that no float64 holds, as which a column merges with known floats."""
+    have, name = frame.arrow_fields[position].type, frame.columns[position].node.name
+    if (have.kind, have.bit_width, before.field.type.kind) == ("int", 64, "float"):
+        column, _ = _fit_column(frame, position, parse_column(name, ArrowType("float", 64)))
+        with error_context(column=name):
+            _check_values(column, frame.num_rows)
 
 
 def _optional(column: UserColumn) -> UserColumn:

@@ -17,7 +17,7 @@ from numparq.dataset.listing.table_formats import check_no_table_below, check_pl
 from numparq.errors import error_context
 from numparq.file.argument_advice import WRITE_ADVICE
 from numparq.file.category_order import CategoryOrder
-from numparq.file.fit_frame import fits, frame_schema
+from numparq.file.fit_frame import check_merges, fits, frame_schema
 from numparq.file.writer import ParquetWriter, WriterContext
 from numparq.file.writer_options import DEFAULT_ROW_GROUP_ROWS, check_option_names
 from numparq.format.footer.file_metadata import Footer
@@ -212,6 +212,7 @@ class DatasetWriter(TransactionalWriter):
             self._fit_to_existing(frame)
             self._own = frame_schema(unfitted) if frame.whole is not unfitted else None
         elif self._own is not None and not fits(unfitted, self._known):
+            check_merges(unfitted, self._known)
             self._known, self._own = self._own, None
             self._spread.close()
         known = frame.fit(self._known)

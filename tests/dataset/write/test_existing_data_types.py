@@ -16,6 +16,7 @@ import pytest
 
 import numparq
 from numparq.dataset.write.dataset_writer import DatasetWriter
+from numparq.errors import SchemaError
 
 NAN = float("nan")
 
@@ -91,6 +92,30 @@ def test_other_types_merge_as_before(tmp_path: Path, behavior: str) -> None:
     assert [*new_types(tmp_path, before)] == [pa.float64()]
     kept = [1.0, 2.0] if behavior == "overwrite_or_ignore" else [2.0]
     assert numparq.read_parquet(tmp_path).sort_values("n")["x"].tolist() == [*kept, 1.5]
+
+
+BIG = (1 << 53) + 1
+
+
+@pytest.mark.parametrize("integers", [[3, BIG], pd.array([None, BIG], "Int64"), np.array([3, BIG], np.uint64)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_integers_that_are_no_floats_are_refused(tmp_path: Path, integers: object, dtype: type) -> None:
+    numparq.to_parquet(as_frame(np.array([0.5, 2], dtype)), tmp_path, partition_cols=["k"])
+    with pytest.raises(SchemaError, match=f"row 1: {BIG} does not fit float64; convert the column") as raised:
+        numparq.to_parquet(as_frame(integers, 2), tmp_path, partition_cols=["k"], append=True)
+    assert raised.value.where["column"] == "x"
+    assert len(numparq.read_parquet(tmp_path)) == 2
+    numparq.to_parquet(as_frame([1 << 53, 1 << 52], 2), tmp_path, partition_cols=["k"], append=True)
+    assert numparq.read_parquet(tmp_path).sort_values("n")["x"].tolist() == [0.5, 2, 1 << 53, 1 << 52]
+
+
+def test_integers_of_a_later_frame_that_are_no_floats_are_refused(tmp_path: Path) -> None:
+    numparq.to_parquet(as_frame([0.5]), tmp_path, partition_cols=["k"])
+    writer = DatasetWriter(tmp_path, partition_cols=["k"], existing_data_behavior="overwrite_or_ignore")
+    writer.write(as_frame([1], 1))
+    with pytest.raises(SchemaError, match=f"row 0: {BIG} does not fit float64"):
+        writer.write(as_frame([BIG], 2))
+    assert len(numparq.read_parquet(tmp_path)) == 1
 
 
 def test_files_that_go_decide_no_types(tmp_path: Path) -> None:
