@@ -75,7 +75,7 @@ class Scan:
 
     Attributes
     ----------
-    opened, may_read_again, ignores_indexes
+    opened, ignores_indexes
         As in `IndexedScan`.
     unread : sequence of UnreadFiles
         Further files, which are not even opened. Their null counts decide the dtypes as well.
@@ -85,7 +85,7 @@ class Scan:
 
     opened: Sequence[FileReader] = ()
     unread: Sequence[UnreadFiles] = ()
-    may_read_again, ignores_indexes = True, False
+    ignores_indexes = False
     locate_pages: Callable[[Sequence[ScanFile]], None] | None = None
 
     def __init__(

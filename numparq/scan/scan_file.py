@@ -56,12 +56,6 @@ class ScanFile:
         return all_row_slices(self.file.footer) if slices is None else slices
 
     @property
-    def has_whole_row_groups(self) -> bool:
-        """Whether all rows of some row groups are selected by position."""
-        slices, counts = self.slices, self.file.footer.row_group_num_rows
-        return all(len(rows) == counts[rows.row_group] for rows in slices)
-
-    @property
     def matches_nothing(self) -> bool:
         """Whether it is known that no row satisfies the predicate."""
         if self.predicate is None:

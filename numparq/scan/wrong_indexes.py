@@ -20,21 +20,17 @@ class IndexedScan(Protocol):
     ----------
     opened : sequence of FileReader
         Open readers of the current attempt.
-    may_read_again : bool
-        Whether the read may start again without page indexes. False if these chose the rows that are read.
     ignores_indexes : bool
         Whether this is the second attempt.
     """
 
     opened: Sequence[FileReader]
-    may_read_again: bool
     ignores_indexes: bool
 
 
 def doubts_indexes(scan: IndexedScan) -> bool:
     """Whether page indexes may be to blame for an error of the attempt."""
-    can_retry = scan.may_read_again and not scan.ignores_indexes
-    return can_retry and any(reader.context.doubts_indexes for reader in scan.opened)
+    return not scan.ignores_indexes and any(reader.context.doubts_indexes for reader in scan.opened)
 
 
 def read_at_most_twice(scan: IndexedScan, read: Callable[[], _Result]) -> _Result:

@@ -229,7 +229,9 @@ def _planned_file(file: DataFile, query: SplitQuery, scan_file: ScanFile) -> Pla
     plan = rows.plan()
     shown = {leaf.index for leaf in rows.leaves}
     leaves = [*rows.leaves, *(leaf for leaf in scan_file.predicate.leaves if leaf.index not in shown)]
-    return PlannedFile(part, scan_file.file, leaves, [_planned_rows(group) for group in plan.left], lambda: plan, False)
+    slices = {rows.row_group: rows for rows in scan_file.slices}
+    groups = [_planned_rows(group, slices[group.ordinal].start, slices[group.ordinal].stop) for group in plan.left]
+    return PlannedFile(part, scan_file.file, leaves, groups, lambda: plan, False)
 
 
 def _whole_row_groups(rows: FileReader, scan_file: ScanFile) -> list[PlannedRows]:
@@ -243,9 +245,9 @@ def _whole_row_groups(rows: FileReader, scan_file: ScanFile) -> list[PlannedRows
     ]
 
 
-def _planned_rows(group: RowGroupPlan) -> PlannedRows:
-    rows = RowGroupRange(group.ordinal, int(group.rows.starts[0]), int(group.rows.stop))
-    return PlannedRows(rows, group.rows.count, group.num_bytes)
+def _planned_rows(group: RowGroupPlan, start: int, stop: int) -> PlannedRows:
+    """Return the rows of a plan as a range that includes pruned rows: the reader tests them if an index is wrong."""
+    return PlannedRows(RowGroupRange(group.ordinal, start, stop), group.rows.count, group.num_bytes)
 
 
 def _row_pieces(place: int, file: PlannedFile, capacity: int) -> Iterator[SplitPiece]:
@@ -254,8 +256,10 @@ def _row_pieces(place: int, file: PlannedFile, capacity: int) -> Iterator[SplitP
         if group.num_bytes <= capacity:
             yield SplitPiece(place, *group)
             continue
-        for part in divide_row_group(file.opened, file.leaves, file.plan().left[at], capacity):
-            yield SplitPiece(place, *_planned_rows(part))
+        parts = divide_row_group(file.opened, file.leaves, file.plan().left[at], capacity)
+        edges = [group.rows.start, *(int(part.rows.starts[0]) for part in parts[1:]), group.rows.stop]
+        for part, (start, stop) in zip(parts, pairwise(edges), strict=True):
+            yield SplitPiece(place, *_planned_rows(part, start, stop))
 
 
 def _row_split(files: Sequence[PlannedFile], pieces: Sequence[SplitPiece]) -> Split:

@@ -331,10 +331,7 @@ class SplitReader:
             files = [self._select_file(at, *each) for at, each in enumerate(zip(split.parts, opened, strict=True))]
             files = [one for one in files if one.slices.num_rows and not one.matches_nothing]
             projection.map_files(self._spec.serialized_schema.schema, files)
-            scan = Scan(projection, files, options, skip)
-            # Page indexes have chosen the rows of a filtered split: others may be lost if an index is wrong.
-            scan.may_read_again = all(one.predicate is None or one.has_whole_row_groups for one in files)
-            yield scan
+            yield Scan(projection, files, options, skip)
 
     def _select_file(self, at: int, part: SplitPart, file: OpenFile) -> ScanFile:
         self._spec.serialized_schema.check_file(file)

@@ -14,7 +14,8 @@ from numparq.util.pluralize import pluralize
 class RowGroupRange(NamedTuple):
     """Rows ``start`` to ``stop`` (exclusive) of a row group, by its ordinal in the file.
 
-    Some rows between may be pruned: the reader learns that from the file's page indexes again.
+    Some of them may be pruned: the reader learns that from the file's page indexes again, or reads them all if an index
+    turns out to be wrong.
     """
 
     row_group: int

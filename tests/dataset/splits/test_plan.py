@@ -76,12 +76,12 @@ def test_files_pruned_by_statistics_are_not_planned(folder, monkeypatch, predica
     assert sorted(name.rpartition("/")[2] for name in planned) == names
 
 
-def test_row_ranges_are_pruned_by_column_index(tmp_path):
+def test_bytes_are_counted_by_column_index(tmp_path):
     numparq.to_parquet(numbered_frame(10_000), tmp_path / "a.parquet", data_page_size=2000)
-    ((part,),) = [split.parts for split in split_table(tmp_path / "a.parquet", filters=col("id") == 5000).splits]
-    ((group, start, stop),) = part.groups
-    assert group == 0
-    assert 0 < start <= 5000 < stop < 10_000
+    (split,) = split_table(tmp_path / "a.parquet", filters=col("id") == 5000).splits
+    assert [part.groups for part in split.parts] == [((0, 0, 10_000),)]
+    (whole,) = split_table(tmp_path / "a.parquet").splits
+    assert 0 < split.num_bytes < whole.num_bytes / 5
 
 
 def test_large_row_group_is_divided_at_pages(tmp_path):
