@@ -23,7 +23,6 @@ from numparq.kernels.tables import (
     P_ENCODING,
     P_IS_COMPRESSED,
     P_NUM_VALUES,
-    P_ROW,
     P_TYPE,
     PAGE_FIELDS,
 )
@@ -77,15 +76,13 @@ def skip_plain_run(data, pos, end, count):
 
 
 @helper
-def take_plain_strings(chunks, pages, page, raw, scratch, present, values, count, offsets, row, out, room, state):
+def take_plain_strings(pages, page, raw, scratch, values, count, offsets, row, out, room, state):
     """Copy the PLAIN strings of `count` rows of a page; return the end of the bytes written, or a status."""
     data = scratch if pages[page + P_IS_COMPRESSED] else raw
     pos = state[VALUES_POS]
     end = state[VALUES_END]
     written = state[STATE_BYTES]
     value = 0
-    if 4 * present > end - pos:
-        return TRUNCATED
     for i in range(count):
         offsets[row + i + 1] = written
         if values[i] < 0:
@@ -165,12 +162,12 @@ def take_page_strings(chunks, pages, page, raw, scratch, is_stored, count, place
     if present < 0:
         return present
     optional = present < pages[page + P_NUM_VALUES]
-    nulls = find_value_indices(places, count, state[STATE_FIRST] - pages[page + P_ROW], levels, optional, values)
     encoding = pages[page + P_ENCODING]
+    if encoding == PLAIN and 4 * present > state[VALUES_END] - state[VALUES_POS]:
+        return TRUNCATED
+    nulls = find_value_indices(pages, page, places, count, levels, optional, values, state)
     if encoding == PLAIN:
-        written = take_plain_strings(
-            chunks, pages, page, raw, scratch, present, values, count, offsets, row, out, room, state
-        )
+        written = take_plain_strings(pages, page, raw, scratch, values, count, offsets, row, out, room, state)
     elif encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY:
         if decompress_up_to(pages, page, raw, scratch, state, WHOLE_PAGE) < 0:
             return BAD_COMPRESSED_DATA

@@ -45,7 +45,6 @@ from numparq.kernels.tables import (
     P_ENCODING,
     P_IS_COMPRESSED,
     P_NUM_VALUES,
-    P_ROW,
     P_TYPE,
     PAGE_FIELDS,
 )
@@ -174,7 +173,7 @@ def take_page_rows(chunks, pages, page, raw, scratch, is_stored, count, memory, 
     optional = present < pages[page + P_NUM_VALUES]
     if optional and chunks[C_NULLS] == NULLS_RAISE and has_nulls(chunks, 0, pages, page, levels):
         return NULL_FOUND
-    nulls = find_value_indices(places, count, state[STATE_FIRST] - pages[page + P_ROW], levels, optional, values)
+    nulls = find_value_indices(pages, page, places, count, levels, optional, values, state)
     target = chunks[C_OUT]
     if nulls < count:
         status = take_page_values(

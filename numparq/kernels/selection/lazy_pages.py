@@ -116,7 +116,7 @@ def select_by_mask(first, last, mask, mask_row, places, state):
 def select_page_rows(pages, page, bounds, num_ranges, mask, mask_row, places, state):
     """Return how many rows of a page are selected, and set STATE_FIRST and STATE_LAST (exclusive) around them.
 
-    `places` are the rows from STATE_FIRST on: not written if all rows between are selected, and not few.
+    `places` are the rows from STATE_FIRST on: not written if all rows between are selected.
     """
     begin = pages[page + P_ROW]
     end = begin + pages[page + P_NUM_VALUES]
@@ -138,7 +138,7 @@ def select_page_rows(pages, page, bounds, num_ranges, mask, mask_row, places, st
         stop += 1
     state[STATE_FIRST] = first
     state[STATE_LAST] = last
-    if count == last - first and not is_sparse(pages, page, count):
+    if count == last - first:
         return count
     found = 0
     for item in range(current, stop):
@@ -149,11 +149,12 @@ def select_page_rows(pages, page, bounds, num_ranges, mask, mask_row, places, st
 
 
 @helper
-def find_value_indices(places, count, shift, levels, optional, values):
-    """Write which of a page's values each of `count` rows has, -1 for a null; return the number of nulls.
-
-    A row of the page is a place and `shift`.
-    """
+def find_value_indices(pages, page, places, count, levels, optional, values, state):
+    """Write which of a page's values each of `count` selected rows has, -1 for a null; return the number of nulls."""
+    shift = state[STATE_FIRST] - pages[page + P_ROW]  # between a place and the row of the page
+    if count == state[STATE_LAST] - state[STATE_FIRST]:  # all rows, after the page was found to hold what it claims
+        for i in range(count):
+            places[i] = i
     if not optional:
         for i in range(count):
             values[i] = places[i] + shift
