@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numparq.column.buffers import BinaryArray, binary_from_fixed_size
+from numparq.column.read.decode import is_utf8
 from numparq.to_pandas.decimals import binary_to_integers, fixed_to_int64
 from numparq.types.common_type import describe_type, value_type
 from numparq.types.output_type import OutputType
@@ -178,6 +179,22 @@ def _bytes(values: LeafValues, source: OutputType, target: OutputType) -> CastVa
     return CastValues(binary_from_fixed_size(np.ascontiguousarray(values).view(np.uint8), width))
 
 
+def _texts(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
+    """Cast bytes to strings; those that are not UTF-8 are unfit."""
+    texts = values if isinstance(values, BinaryArray) else _bytes(values, source, target).values
+    assert isinstance(texts, BinaryArray)
+    if is_utf8(texts):
+        return CastValues(texts)
+    offsets, data, unfit = texts.offsets, texts.data.copy(), []
+    for row in range(len(texts)):
+        if not is_utf8(BinaryArray(offsets[row : row + 2], data)):
+            unfit.append(row)
+            data[offsets[row] : offsets[row + 1]] = ord("?")
+    first = texts.data[offsets[unfit[0]] : offsets[unfit[0] + 1]].tobytes()
+    message = f"{first!r} is not UTF-8, and cannot be stored as string; {_ADVICE}"
+    return CastValues(BinaryArray(offsets, data, texts.validity), np.array(unfit), message)
+
+
 def _floats_to_decimals(values: LeafValues, source: OutputType, target: OutputType) -> CastValues:
     """Cast floats to decimals; those that are not exactly decimals of the scale are unfit."""
     assert isinstance(values, np.ndarray)
@@ -226,4 +243,6 @@ _CASTS: dict[tuple[str, str], Callable[[LeafValues, OutputType, OutputType], Cas
     ("timestamp", "timestamp"): _moments,
     ("duration", "duration"): _moments,
     ("fixed_size_binary", "binary"): _bytes,
+    ("fixed_size_binary", "utf8"): _texts,
+    ("binary", "utf8"): _texts,
 }

@@ -149,12 +149,13 @@ def can_cast_exactly(source: ArrowType, target: ArrowType) -> bool:
     return (
         common_type(frozenset((source, target))) == target
         or (source.kind, target.kind) in _IF_EXACT
+        or (source.kind, target.kind) == ("utf8", "binary")
         or (source.kind == target.kind == "int" and source.bit_width <= target.bit_width)
     )
 
 
 # Casts that a schema of the caller may ask for, though no merge does: each value must be one of the other type.
-_IF_EXACT = {("float", "int"), ("float", "decimal")}
+_IF_EXACT = {("float", "int"), ("float", "decimal"), ("binary", "utf8"), ("fixed_size_binary", "utf8")}
 
 
 def holds_all_values(target: ArrowType, source: ArrowType) -> bool:

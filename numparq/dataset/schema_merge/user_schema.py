@@ -27,8 +27,13 @@ def leaf_fits(wanted: SchemaField, known: SchemaField) -> bool:
     asked, have = _values(wanted), _values(known)
     if known.storage is not None and known.storage.physical == INT96 and asked.timezone:
         have = replace(have, timezone="UTC")  # INT96 has no time zone of its own; the schema's counts
-    special = opaque_logical_type(wanted)
-    return (special is None or special == opaque_logical_type(known)) and can_cast_exactly(have, asked)
+    special, stored = opaque_logical_type(wanted), opaque_logical_type(known)
+    if (have.kind, asked.kind) in _TEXTS and special != stored:
+        return False  # the bytes of a geometry or an INTERVAL are no text
+    return (special is None or special == stored) and can_cast_exactly(have, asked)
+
+
+_TEXTS = (("binary", "utf8"), ("fixed_size_binary", "utf8"))
 
 
 _KINDS: dict[str, Callable[[SchemaField, SchemaField], bool]] = {
