@@ -20,7 +20,8 @@ from .util.version import __version__ as __version__
 if TYPE_CHECKING:
     from . import pandas as pandas
     from . import spark as spark
-    from .api import read_parquet, to_parquet
+    from .api.read import read_parquet
+    from .api.write import to_parquet
     from .dataset.dataset import Dataset
     from .dataset.prune.pruners import FilePruner
     from .dataset.write.dataset_writer import DatasetWriter
@@ -75,8 +76,8 @@ __all__ = [
 
 # Module of each public name, imported on first use, so that `import numparq` stays cheap.
 _MODULE_OF = {
-    "read_parquet": "api",
-    "to_parquet": "api",
+    "read_parquet": "api.read",
+    "to_parquet": "api.write",
     "file_bytes": "file.reader",
     "ParquetWriter": "file.writer",
     "Dataset": "dataset.dataset",

@@ -133,6 +133,16 @@ class FileOptions(ColumnWriteOptions, RowGroupOptions, total=False):
     """Options of each file of a dataset, which `numparq.DatasetWriter` passes on."""
 
 
+class FileArguments(FileOptions, total=False):
+    """Arguments of `numparq.ParquetWriter` that are passed by name."""
+
+    schema: Any
+    storage_options: StorageOptions
+    filesystem: FileSystem
+    threads: int | None
+    progress: bool
+
+
 class WriteOptions(EncodingOptions, RowGroupOptions, total=False):
     """Options of `numparq.to_parquet` that are passed by name."""
 

@@ -14,7 +14,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from numparq.api import to_parquet
+from numparq.api.write import to_parquet
 from numparq.expr.column import col
 from numparq.file.readable_file import ReadableFile
 from numparq.scan.options import ScanOptions

@@ -67,7 +67,7 @@ def write_events(spark: SparkSession, path: str, files: int, rows: int) -> None:
 
 
 def _sample_event(path: str) -> Any:
-    from numparq.api import read_parquet
+    from numparq.api.read import read_parquet
 
     return read_parquet(path, ["event", "user"], nrows=1).iloc[0]
 

@@ -88,7 +88,27 @@ class ReadableTable:
             Dtypes are those of a single file with all these rows. A dataset's partition columns come last, unless
             `columns` orders them otherwise.
         """
-        return self._read(columns, ScanOptions.from_arguments(locals()))
+        options = ScanOptions(
+            filters=filters,
+            runtime_filters=runtime_filters,
+            explode=explode,
+            dtype_backend=dtype_backend,
+            row_groups=row_groups,
+            row_range=row_range,
+            nrows=nrows,
+            categories=categories,
+            include=include,
+            dates=dates,
+            geometries=geometries,
+            variants=variants,
+            files=files,
+            verify_crc=verify_crc,
+            on_error=on_error,
+            threads=threads,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
+        return self._read(columns, options)
 
     def _read_intact(self, columns: Columns, options: ScanOptions) -> pd.DataFrame:
         """Read rows without damage."""
@@ -173,7 +193,25 @@ class ReadableTable:
         from numparq.scan.stream.unit_reader import UnitReader
         from numparq.scan.stream.units import BatchSize
 
-        options = ScanOptions.from_arguments({**locals(), "threads": self._threads if threads is None else threads})
+        options = ScanOptions(
+            filters=filters,
+            runtime_filters=runtime_filters,
+            explode=explode,
+            dtype_backend=dtype_backend,
+            row_groups=row_groups,
+            row_range=row_range,
+            nrows=nrows,
+            categories=categories,
+            include=include,
+            dates=dates,
+            geometries=geometries,
+            variants=variants,
+            files=files,
+            verify_crc=verify_crc,
+            on_error=on_error,
+            threads=self._threads if threads is None else threads,
+            memory_limit=memory_limit,
+        )
         sizes = BatchSize(memory_limit, batch_rows, batch_bytes)
         skip = None
         if on_error == "skip":

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from numparq.api import to_parquet
+from numparq.api.write import to_parquet
 from numparq.file.assemble import FileAssembler
 from numparq.file.readable_file import ReadableFile
 from numparq.file.write_plan import write_plan

@@ -13,7 +13,8 @@ from pandas.api.types import is_file_like
 from pandas.io import parquet
 from pandas.io.common import check_parent_directory
 
-from numparq.api import read_parquet, to_parquet
+from numparq.api.read import read_parquet
+from numparq.api.write import to_parquet
 from numparq.file.pyarrow_arguments import ReadArguments, translate_write
 from numparq.typing import Columns, Compression, Filters, PathOrBuffer, PathOrPaths, StorageOptions
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -23,9 +22,9 @@ _ALLOWED_VALUES = {
 }
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, kw_only=True)
 class ScanOptions:
-    """Options of a read besides its columns, as in `numparq.read_parquet`; left out, they have their defaults."""
+    """Options of a read besides its columns, as in `numparq.read_parquet`."""
 
     filters: Filters = None
     runtime_filters: RuntimeFilters = ()
@@ -46,19 +45,7 @@ class ScanOptions:
     memory_limit: int | None = None
     progress: bool = False
 
-    @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> ScanOptions:
-        """Return the options among the arguments of a public function, which are its `locals`."""
-        options = {}
-        for name in cls.__dataclass_fields__:
-            if name in arguments:
-                options[name] = arguments[name]
-        return cls(**options)
-
-    def __init__(self, **options: object) -> None:
-        if not options.keys() <= self.__dataclass_fields__.keys():
-            raise TypeError(f"unknown scan options: {', '.join(options.keys() - self.__dataclass_fields__.keys())}")
-        self.__dict__.update(options)
+    def __post_init__(self) -> None:
         if self.geometries != "wkb":
             from numparq.to_pandas.geometry import check_geometries
 

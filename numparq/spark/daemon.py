@@ -21,7 +21,8 @@ MODULES = (
     "pandas",
     "pyarrow",
     "pyarrow.compute",
-    "numparq.api",
+    "numparq.api.read",
+    "numparq.api.write",
     "numparq.dataset.write",
     "numparq.spark.scan.reader",
     "numparq.spark.data_source.writer",
@@ -139,7 +140,7 @@ def _rehearse_write(path: str) -> None:
     from numparq.kernels.kernel_groups import nested_encode_kernels, statistics_kernels, writing_kernels
 
     if _are_loaded(nested_encode_kernels, statistics_kernels, writing_kernels):
-        from numparq.api import to_parquet
+        from numparq.api.write import to_parquet
 
         to_parquet(_rehearsal_frame(), path, threads=1)
     else:
@@ -153,7 +154,7 @@ def _rehearse_write(path: str) -> None:
 
 def _rehearse_read(path: str) -> None:
     """Read files and splits, with a filter as well if its kernels are loaded."""
-    from numparq.api import read_parquet
+    from numparq.api.read import read_parquet
     from numparq.dataset.splits.table import split_table
     from numparq.kernels.kernel_groups import predicate_kernels, selection_kernels
 

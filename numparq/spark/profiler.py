@@ -86,10 +86,20 @@ def profile(
     >>> found["customer"].distinct, found["ts"].lookup.row_groups  # doctest: +SKIP
     (48210, 0.0125)
     """
-    options = {name: value for name, value in locals().items() if name not in ("spark", "tasks")}
     if tasks is not None and tasks < 1:
         raise ValueError(f"tasks must be at least 1, not {tasks}")
-    job = ProfileJob.from_path(**options)
+    job = ProfileJob.from_path(
+        path,
+        columns,
+        data=data,
+        where=where,
+        partitioning=partitioning,
+        table_format=table_format,
+        storage_options=storage_options,
+        filesystem=filesystem,
+        strict=strict,
+        verify_crc=verify_crc,
+    )
     works = job.split(_task_count(spark) if tasks is None else tasks)
     return job.profile(run_each(spark, works, _run_task, f"numparq profile: {pluralize(job.num_files, 'file')}"))
 

@@ -176,7 +176,19 @@ def profile_files(
     >>> found["s"].nulls, found["s"].distinct, found["n"].min, found["n"].max
     (1, 2, 1, 3)
     """
-    job = ProfileJob.from_path(**locals())
+    job = ProfileJob.from_path(
+        path,
+        columns,
+        data=data,
+        where=where,
+        partitioning=partitioning,
+        table_format=table_format,
+        storage_options=storage_options,
+        filesystem=filesystem,
+        strict=strict,
+        verify_crc=verify_crc,
+        threads=threads,
+    )
     (work,) = job.split(1)
     return job.profile([work.run()])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from numparq.api import to_parquet
+from numparq.api.write import to_parquet
 from numparq.errors import InvalidFileError, ParquetError
 from numparq.file.readable_file import ReadableFile
 from numparq.file.writer import ParquetWriter

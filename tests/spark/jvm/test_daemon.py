@@ -57,9 +57,10 @@ def test_daemon_has_one_thread(daemon_report):
 def test_modules_and_kernels_load_before_the_first_task(daemon_report):
     assert len(daemon_report["workers"]) == 2
     for worker in daemon_report["workers"]:
-        assert {"pandas", "numparq.api", "numparq.dataset.splits.table", "numparq.spark.jobs.pandas_jobs"} <= set(
+        assert {"pandas", "numparq.api.read", "numparq.api.write", "numparq.spark.jobs.pandas_jobs"} <= set(
             worker["loaded"]
         )
+        assert "numparq.dataset.splits.table" in worker["loaded"]
         assert worker["kernels"] == "object"
         assert "numba" not in worker["loaded"]
 

@@ -1,0 +1,1 @@
+"""Public functions that read and write: `read_parquet` and `to_parquet`."""
