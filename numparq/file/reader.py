@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from numparq.crypto.key import KeySource
     from numparq.format.geospatial import GeospatialColumn
     from numparq.format.schema import Schema
     from numparq.format.thrift.decode import Record
@@ -45,6 +46,8 @@ class ParquetFile(ReadableTable):
     storage_options, filesystem, coalescing
         As in `numparq.read_parquet`.
     external_files : bool
+        As in `numparq.read_parquet`.
+    decryption : Decryption, optional
         As in `numparq.read_parquet`.
 
     Attributes
@@ -96,6 +99,7 @@ class ParquetFile(ReadableTable):
         filesystem: FileSystem = None,
         coalescing: Coalescing | None = None,
         external_files: bool = False,
+        decryption: KeySource | None = None,
     ) -> None:
         self._file = ReadableFile(
             path,
@@ -103,6 +107,7 @@ class ParquetFile(ReadableTable):
             filesystem=filesystem,
             coalescing=coalescing,
             external_files=external_files,
+            decryption=decryption,
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from numparq.io.coalesce import (
 )
 from numparq.io.source import Source
 from numparq.kernels.tables import L_END, L_START, SLACK
+
+if TYPE_CHECKING:
+    from numparq.crypto.aad import ModuleId
+
+    from .encryption import FileDecryption
 
 MAX_GAP_BYTES = 32 << 10
 
@@ -39,12 +44,17 @@ class ModuleReader:
     max_gap : int
         Bytes between two column chunks, at most, that are read with them; at most the gap of a prefetch from a remote
         file, since a larger range would be fetched again.
+    keys : FileDecryption or None
+        Keys of an encrypted file, whose pages are in memory that may be written to.
     """
 
-    __slots__ = ("_user_coalescing", "max_gap", "source")
+    __slots__ = ("_user_coalescing", "keys", "max_gap", "source")
 
-    def __init__(self, source: Source, user_coalescing: Coalescing | None = None) -> None:
+    def __init__(
+        self, source: Source, user_coalescing: Coalescing | None = None, keys: FileDecryption | None = None
+    ) -> None:
         self.source = source
+        self.keys = keys
         self._user_coalescing = user_coalescing
         self.max_gap = min(MAX_GAP_BYTES, self.coalescing.gap) if source.is_remote else MAX_GAP_BYTES
 
@@ -55,11 +65,11 @@ class ModuleReader:
 
     def at_source(self, source: Source) -> ModuleReader:
         """Return a reader of the same file from another source, such as one that prefetches."""
-        return ModuleReader(source, self._user_coalescing)
+        return ModuleReader(source, self._user_coalescing, self.keys)
 
     def read_window(self, position: int, length: int, carried: np.ndarray, buffers: PageBuffers) -> np.ndarray:
         """Read a window of a column chunk; `carried` holds its first bytes."""
-        view = self.source.view(position, length, SLACK)
+        view = self.source.view(position, length, SLACK) if self.keys is None else None
         if view is not None:
             return view
         carried = carried[:length]
@@ -77,7 +87,7 @@ class ModuleReader:
         """
         first = int(np.minimum.reduce(starts))
         length = int(np.maximum.reduce(ends)) - first
-        raw = self.source.view(first, length, SLACK)
+        raw = self.source.view(first, length, SLACK) if self.keys is None else None
         if raw is not None:
             return raw, length, first
         gaps, groups = starts[1:] - ends[:-1], np.array(row_groups)
@@ -98,7 +108,7 @@ class ModuleReader:
         starts, ends = locations[:, L_START], locations[:, L_END]
         if not np.logical_or.reduce(starts[1:] != ends[:-1]):
             start, length = int(starts[0]), int(ends[-1] - starts[0])
-            raw = self.source.view(start, length, SLACK)
+            raw = self.source.view(start, length, SLACK) if self.keys is None else None
             if raw is None:
                 raw = buffers.buffer("raw", length)
                 self.source.read_into(start, raw[:length])
@@ -120,12 +130,22 @@ class ModuleReader:
         self.source.read_into(position, out)
 
     def read_modules(self, locations: np.ndarray, coalescing: Coalescing | None = None) -> list[np.ndarray]:
-        """Read modules, int64 (modules, 2) of positions and lengths above 0, coalesced into requests.
+        """Read modules as stored, int64 (modules, 2) of positions and lengths above 0, coalesced into requests.
 
         Each array is a view of its request's bytes.
         """
         fetches = coalesce(locations.cumsum(axis=1), coalescing or self.coalescing)
         return _split_requests(fetches, self.source.read_ranges(fetches.requests.tolist()))
+
+    def plaintext(self, stored: np.ndarray, module: ModuleId) -> np.ndarray:
+        """Return a module from `read_modules` in memory of its own, SLACK bytes after it; decrypted if its chunk is.
+
+        DecryptionError if it does not authenticate.
+        """
+        if self.keys is None or not self.keys.is_sealed(module.row_group, module.leaf):
+            return stored.copy()
+        plaintext = self.keys.open_module(stored[: len(stored) - SLACK].tobytes(), module)
+        return np.frombuffer(plaintext + bytes(SLACK), np.uint8)
 
 
 def _join_touching(starts: list[int], ends: list[int]) -> list[tuple[int, int]]:

@@ -25,6 +25,7 @@ from .schema import Schema, footer_schema
 if TYPE_CHECKING:
     import numpy as np
 
+    from numparq.crypto.key import KeySource
     from numparq.io.coalesce import Coalescing
     from numparq.io.multi_file_source import MultiFileSource
     from numparq.typing import PathOrBuffer
@@ -67,6 +68,7 @@ class OpenFile(Reopenable):
         Another file whose footer differs from this one's in its rows alone, if that is known (`UnparsedFile`).
     """
 
+    _keys: KeySource | None = None
     calendar: SparkCalendar | None = None
     is_alias = False
     model: OpenFile | None = None
@@ -80,6 +82,7 @@ class OpenFile(Reopenable):
         filesystem: Any = None,
         coalescing: Coalescing | None = None,
         external_files: bool = False,
+        decryption: KeySource | None = None,
     ) -> None:
         if coalescing is not None:
             _check_coalescing(coalescing)
@@ -91,7 +94,7 @@ class OpenFile(Reopenable):
             except BaseException:
                 source.close()
                 raise
-        self._open(source, coalescing)
+        self._open(source, coalescing, decryption)
         self.multi_file_source = siblings
 
     @classmethod
@@ -102,17 +105,17 @@ class OpenFile(Reopenable):
         file._open(source, coalescing)
         return file
 
-    def _open(self, source: Source, coalescing: Coalescing | None) -> None:
+    def _open(self, source: Source, coalescing: Coalescing | None, keys: KeySource | None = None) -> None:
         """Read the footer; if that fails, close the source."""
-        self._is_closed = False
+        self._is_closed, self._keys = False, keys
         self.user_coalescing = coalescing
         self.source: Source = source
-        self.reader = ModuleReader(source, coalescing)
         self.bloom_filters: dict[Any, Any] = {}
         self._current_stamp: Callable[[], tuple[Any, Any] | None] = getattr(source, "stamp", _without_stamp)
         try:
             self.footer: Footer
-            self.footer, self.footer_start = read_footer(source)
+            self.footer, self.footer_start = read_footer(source, keys)
+            self.reader = ModuleReader(source, coalescing, self.footer.keys)
             self.stamp = getattr(source, "stamp_as_read", None) or self._current_stamp()
         except BaseException as error:
             try:
@@ -128,7 +131,10 @@ class OpenFile(Reopenable):
     def entry(self) -> CachedFile:
         """Page indexes for later reads; shared by all that open a local file with the same identity and footer."""
         identity = getattr(self.source, "file_identity", _without_stamp)()
-        return CachedFile() if identity is None else file_cache().entry((identity, self.footer.end_digest))
+        if identity is None:
+            return CachedFile()
+        content, keys = self.footer.end_digest, self.footer.keys
+        return file_cache().entry((identity, content) if keys is None else (identity, content, keys.identity))
 
     def check_unchanged(self) -> None:
         """Raise InvalidFileError if the file's size, modification time or version changed since it was opened.
@@ -227,6 +233,8 @@ class OpenFile(Reopenable):
         return made
 
     def _reopener(self) -> _FileReopener:
+        if self._keys is not None:
+            raise TypeError("a file opened with keys cannot be pickled or copied, which would copy the keys")
         path = None if self._opened_path is None else self._opened_path.path
         if self._opened_path is None or not isinstance(path, (str, os.PathLike, bytes, bytearray, memoryview)):
             raise TypeError(
@@ -244,9 +252,7 @@ class OpenFile(Reopenable):
 
     def _identity(self) -> tuple[object, ...]:
         """Return what changes with the file's content: its size, time of modification, and a hash of its footer."""
-        import xxhash
-
-        return self.source.size, self.stamp, xxhash.xxh3_128_digest(self.footer.data[: self.footer.length].data)
+        return self.source.size, self.stamp, self.footer.content_digest
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from .memory import load8, load64
 from .registry import helper, intrinsic_twin, kernel
 from .status import BAD_CRC
-from .tables import P_BODY, P_COMPRESSED, P_CRC, PAGE_FIELDS
+from .tables import GCM_OVERHEAD, P_BODY, P_COMPRESSED, P_CRC, P_SEALED, PAGE_FIELDS
 
 POLYNOMIAL = 0xEDB88320  # reflected, without the coefficient of x**32
 ALL_ONES = 0xFFFFFFFF  # initial register
@@ -231,14 +231,16 @@ def crc32(data, pos, count):
 
 @kernel("i8 x x u1 i8")
 def check_page_crcs(pages, first, last, raw, state):
-    """Check the CRC of every page from `first` to `last` (exclusive) that has one.
+    """Check the CRC of every page from `first` to `last` (exclusive) that has one, over the bytes as stored.
 
-    Return 0, or BAD_CRC with the page in ``state[0]``.
+    Return 0, or BAD_CRC with the page in ``state[0]``. The tag of a GCM module says more.
     """
     for number in range(first, last):
         page = number * PAGE_FIELDS
-        expected = pages[page + P_CRC]
-        if expected >= 0 and crc32(raw, pages[page + P_BODY], pages[page + P_COMPRESSED]) != expected:
+        expected, body, sealed = pages[page + P_CRC], pages[page + P_BODY], pages[page + P_SEALED]
+        if sealed == GCM_OVERHEAD:
+            continue
+        if expected >= 0 and crc32(raw, body - sealed, pages[page + P_COMPRESSED] + sealed) != expected:
             state[0] = number
             return BAD_CRC
     return 0

@@ -15,6 +15,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "checksums": ("check_page_crcs",),
         "decode.binary_pages": ("decode_binary_dictionaries", "decode_binary_pages"),
         "decode.fixed_pages": ("decode_fixed_pages",),
+        "decode.encrypted_headers": (),
         "decode.levels": (),
         "decode.page_headers": ("scan_pages_at", "scan_pages"),
         "decode.page_sections": ("bound_chunks",),

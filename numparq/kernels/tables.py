@@ -28,7 +28,11 @@ C_MAX_RATIO = 21  # most bytes that one compressed byte can stand for; 0: unknow
 C_QUIRKS = 22  # its writer's quirks that concern all pages: the bits below
 C_DICTIONARY_UNREAD = 23  # bytes of its dictionary page that follow the entries (written by the decoders)
 C_PLAIN_SIZE = 24  # total_uncompressed_size, page headers included, by the footer
-CHUNK_FIELDS = 25
+C_SEALED = 25  # stored bytes of a page body beyond its plaintext: 0, GCM_OVERHEAD or CTR_OVERHEAD
+C_ROW_GROUP = 26  # of an encrypted chunk: ordinals of its row group and leaf column, and whether its first page is a
+C_LEAF = 27  # dictionary page
+C_FIRST_IS_DICTIONARY = 28
+CHUNK_FIELDS = 29
 ALWAYS_COMPRESSED = 1  # V2 pages are compressed although their headers deny it
 PREFIX_CARRYOVER = 2  # a DELTA_BYTE_ARRAY page may take its first prefix from the page before (PARQUET-246)
 UNKNOWN_END = 4  # bytes may follow the last page of a column chunk
@@ -54,7 +58,14 @@ P_SCRATCH = 15  # position of the decompressed bytes in the scratch buffer
 P_HEADER = 16  # position in the raw buffer of the header
 P_IN_CHUNK = 17  # ordinal among the chunk's pages
 P_UNREAD = 18  # bytes that follow the last level or value in their sections: ignored (counted by the decoders)
-PAGE_FIELDS = 19
+P_SEALED = 19  # stored bytes of the body beyond its plaintext; 0: plain, or decrypted in place
+PAGE_FIELDS = 20
+
+# --- encrypted modules (Encryption.md): length, nonce, ciphertext, and in GCM a tag; decrypted in place ---------------
+GCM_OVERHEAD = 32  # bytes of a GCM module beyond its plaintext
+CTR_OVERHEAD = 16  # bytes of a CTR module beyond its plaintext
+PLAINTEXT_OFFSET = 16  # of the plaintext in either module, after length and nonce
+TAG_BYTES = 16
 
 # --- batches of pages that are decompressed together: written by lay_out_scratch ------------------------------------
 B_FIRST = 0  # its first page; the batch ends at the next one's

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from numparq.crypto.aad import ModuleId, ModuleType
+from numparq.errors import DecryptionError
 from numparq.format.bloom_filter import BLOCK_BYTES, MAX_BYTES, BloomFilter, decode_header
+from numparq.format.module_reader import ModuleReader
 from numparq.format.open_file import OpenFile
 from numparq.kernels.tables import SLACK
 from numparq.util.fork_safe_lock import fork_safe_lock
@@ -158,7 +161,7 @@ def fetch_blocks(file: OpenFile, asked: Mapping[_Chunk, _Asked]) -> Iterator[dic
     claimed: dict[FilterLocation, int] = {}
     for batch in _batches(asked, {place: size or _UNTOLD for place, size in sizes.items()}):
         wanted = _hashes(asked, batch)
-        known = _read_headers(file, store, wanted)
+        known = _read_headers(file, store, wanted, {asked[chunk][:2]: chunk for chunk in batch})
         claimed |= {place: found.num_blocks * BLOCK_BYTES for place, found in known.items() if found is not None}
         if sum(claimed.values()) > file.source.size:
             return
@@ -218,14 +221,53 @@ def _guess(start: int, length: int) -> BloomFilterBlocks | None:
 
 
 def _read_headers(
-    file: OpenFile, store: BloomFilterCache, wanted: Mapping[FilterLocation, np.ndarray]
+    file: OpenFile,
+    store: BloomFilterCache,
+    wanted: Mapping[FilterLocation, np.ndarray],
+    chunks: Mapping[FilterLocation, _Chunk],
 ) -> dict[FilterLocation, BloomFilterBlocks | None]:
     """Return the filters, their headers read together with the blocks needed if the footer has the lengths."""
     known = store.get(wanted)
+    if file.reader.keys is not None:
+        known |= _read_sealed(file, {where: chunks[where] for where in wanted if where not in known})
     guesses = {place: _guess(*place) for place in wanted if place not in known}
     known |= _read_guessed(file, wanted, guesses)
     wrong = {place: None for place, guess in guesses.items() if guess is not None and known[place] is None}
     return known | _read_guessed(file, wanted, wrong)
+
+
+def _read_sealed(
+    file: OpenFile, chunks: Mapping[FilterLocation, _Chunk]
+) -> dict[FilterLocation, BloomFilterBlocks | None]:
+    """Read the filters of encrypted chunks, whole: a header's module and a bitset's; None for one that cannot be used.
+
+    Single blocks cannot be decrypted. A filter without a length in the footer is not used.
+    """
+    assert file.reader.keys is not None
+    sealed = {location: chunk for location, chunk in chunks.items() if file.reader.keys.is_sealed(*chunk)}
+    filters: dict[FilterLocation, BloomFilterBlocks | None] = dict.fromkeys(sealed)
+    located = [location for location in sealed if location[1]]
+    for location, piece in zip(located, _fetched(file, located), strict=True):
+        try:
+            filters[location] = _open_filter(file.reader, piece, location[0], sealed[location])
+        except DecryptionError:
+            filters[location] = None
+    return filters
+
+
+def _open_filter(reader: ModuleReader, piece: np.ndarray, start: int, chunk: _Chunk) -> BloomFilterBlocks | None:
+    """Decrypt a filter (SLACK bytes after it); None if its header describes an unknown kind of filter."""
+    length = int.from_bytes(piece[:4].tobytes(), "little") + 4
+    if length > len(piece) - SLACK:
+        return None
+    header = reader.plaintext(piece[: length + SLACK], ModuleId(ModuleType.BLOOM_HEADER, *chunk))
+    _, size = decode_header(header[: len(header) - SLACK].tobytes())
+    bits = reader.plaintext(piece[length:], ModuleId(ModuleType.BLOOM_BITSET, *chunk))
+    if not 0 < size == len(bits) - SLACK:
+        return None
+    blocks = BloomFilterBlocks(start + length, size // BLOCK_BYTES)
+    blocks.add(0, blocks.num_blocks, bits)
+    return blocks
 
 
 def _read_guessed(

@@ -106,7 +106,8 @@ def decode_dictionary(
     table = tables.chunk_table([place], [_TARGET], RowSlices.single(row_group, 0, 0))
     table[0, C_START], table[0, C_END] = 0, len(data) - SLACK
     with WorkerPool(1) as crew:
-        context = ReadContext(ModuleReader(BytesSource(memoryview(data))), [leaf.name], crew, True)  # type: ignore[arg-type]
+        reader = ModuleReader(BytesSource(memoryview(data)), keys=tables.keys)  # type: ignore[arg-type]
+        context = ReadContext(reader, [leaf.name], crew, True)
         sink = CodesSink(False, partial(ByteArraySink, False, 0))
         try:
             DecodeTask(context, [row_group], [0], ScannedPages(context.reader, table), sink)()

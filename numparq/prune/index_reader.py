@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numparq.crypto.aad import ModuleId, ModuleType
 from numparq.errors import ParquetError
 from numparq.format import writer_quirks
 from numparq.format.footer.file_metadata import Footer
+from numparq.format.module_reader import ModuleReader
 from numparq.format.open_file import OpenFile
 from numparq.format.page_index import PAGE_OFFSET, ColumnIndex, OffsetIndex
 from numparq.format.physical_type import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
@@ -109,6 +111,7 @@ def _read_locations(footer: Footer, end: int | np.ndarray, chunks: Sequence[_Chu
 
 _DISTRUST = {COLUMN_INDEX: writer_quirks.COLUMN_INDEX, OFFSET_INDEX: writer_quirks.OFFSET_INDEX}
 _READ: dict[str, Callable[[np.ndarray, int], Any]] = {COLUMN_INDEX: ColumnIndex.read, OFFSET_INDEX: OffsetIndex.read}
+_MODULE_TYPES = {COLUMN_INDEX: ModuleType.COLUMN_INDEX, OFFSET_INDEX: ModuleType.OFFSET_INDEX}
 PAGES = "pages"  # kind of the key of a chunk's pages, which refer to its offset index
 PAGE_STATISTICS = "page_statistics"  # kind of a key with filter leaves and row groups
 _PAGE_HEADERS = "page_headers"  # kind of the key of a chunk whose page headers have been walked
@@ -202,8 +205,9 @@ class PageIndexReader:
         # Indexes do not overlap: if they claim more bytes than the file has, the footer is wrong about all of them.
         if not located or int(ranges[:, 1].sum()) > self._file.source.size:
             return
-        pieces = self._file.reader.read_modules(ranges)
-        found = {key: _decoded(key.kind, piece) for (key, _, _), piece in zip(located, pieces, strict=True)}
+        reader = self._file.reader
+        pieces = reader.read_modules(ranges)
+        found = {key: _decoded(key, piece, reader) for (key, _, _), piece in zip(located, pieces, strict=True)}
         bounds = self._file.footer.data_bounds
         if bounds is not None:
             for key, index in found.items():
@@ -224,7 +228,9 @@ class PageIndexReader:
             keys = (OFFSET_INDEX, row_group, leaf), (COLUMN_INDEX, row_group, leaf), (_PAGE_HEADERS, row_group, leaf)
             if keys[0] not in entry and keys[2] not in entry:
                 is_worth_it = self._is_worth_a_walk(self._leaf_of[leaf], whole)
-                indexes: Sequence[Any] = (walk_page_headers(self._file.reader, whole) or ()) if is_worth_it else ()
+                indexes: Sequence[Any] = ()
+                if is_worth_it:
+                    indexes = walk_page_headers(self._file.reader, whole, row_group, leaf) or ()
                 num_bytes = _ENTRY_BYTES + sum(map(index_bytes, indexes))
                 entry.put({**dict(zip(keys, indexes, strict=False)), keys[2]: bool(indexes)}, num_bytes)
             if entry.get(keys[2]):
@@ -280,10 +286,13 @@ def index_bytes(index: ColumnIndex | OffsetIndex | ChunkPages | None) -> int:
     return _ENTRY_BYTES + sum(_ARRAY_BYTES + (0 if array is None else array.nbytes) for array in arrays)
 
 
-def _decoded(what: str, piece: np.ndarray) -> Any:
-    """Decode an index (SLACK bytes after it); None if it is invalid."""
-    data = piece.copy()  # a view would keep all that was fetched with it
+def _decoded(key: IndexKey, piece: np.ndarray, reader: ModuleReader) -> Any:
+    """Decode an index (SLACK bytes after it); None if it is invalid, or does not authenticate."""
     try:
-        return _READ[what](data, len(data) - SLACK)
+        if reader.keys is None:
+            data = piece.copy()  # a view would keep all that was fetched with it
+        else:
+            data = reader.plaintext(piece, ModuleId(_MODULE_TYPES[key.kind], key.row_group, key.leaf))
+        return _READ[key.kind](data, len(data) - SLACK)
     except ParquetError:
         return None

@@ -7,6 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from numparq.crypto.aad import ModuleId, ModuleType
+from numparq.errors import DecryptionError
 from numparq.format.module_reader import ModuleReader
 from numparq.format.page_index import UNKNOWN, ColumnIndex, OffsetIndex
 from numparq.format.thrift.decode import decoder_stack
@@ -34,20 +36,22 @@ def _header_layout() -> tuple[ThriftLayout, dict[int, list[int]]]:
     return layout, {kind: list(map(layout.slot, names)) for kind, names in wanted.items()}
 
 
-def walk_page_headers(reader: ModuleReader, chunk: ChunkPages) -> tuple[OffsetIndex, ColumnIndex] | None:
+def walk_page_headers(
+    reader: ModuleReader, chunk: ChunkPages, row_group: int, leaf: int
+) -> tuple[OffsetIndex, ColumnIndex] | None:
     """Read the page headers of a chunk without repetition levels; return the indexes that a writer would have made.
 
     `chunk` is the chunk as a single page. None unless its headers describe it exactly, and if its pages are small.
     """
-    walk = _HeaderWalk(reader, chunk)
+    walk = _HeaderWalk(reader, chunk, row_group, leaf)
     return walk.indexes() if walk.run() else None
 
 
-def read_encodings(reader: ModuleReader, chunk: ChunkPages, pages: Sequence[int]) -> None:
+def read_encodings(reader: ModuleReader, chunk: ChunkPages, pages: Sequence[int], row_group: int, leaf: int) -> None:
     """Read the headers of data pages and note in the chunk which of them need its dictionary page."""
-    walk = _HeaderWalk(reader, chunk)
+    walk = _HeaderWalk(reader, chunk, row_group, leaf)
     for page in pages:
-        needs = walk.needs_dictionary(int(chunk.offsets[page]))
+        needs = walk.needs_dictionary(int(chunk.offsets[page]), page)
         if needs is not None and chunk.needs_dictionary is not None:
             chunk.needs_dictionary[page] = needs
 
@@ -55,8 +59,10 @@ def read_encodings(reader: ModuleReader, chunk: ChunkPages, pages: Sequence[int]
 class _HeaderWalk:
     """Walk from one page header to the next; each data page adds a row to `locations`, `counts` and `bounds`."""
 
-    def __init__(self, reader: ModuleReader, chunk: ChunkPages) -> None:
+    def __init__(self, reader: ModuleReader, chunk: ChunkPages, row_group: int, leaf: int) -> None:
         self._reader = reader
+        self._chunk_ordinals = row_group, leaf
+        self._is_sealed = reader.keys is not None and reader.keys.is_sealed(row_group, leaf)
         self._chunk = chunk
         self._layout, self._slots = _header_layout()
         self._stack = decoder_stack(self._layout.words, self._layout.words)
@@ -72,7 +78,7 @@ class _HeaderWalk:
         """Walk over the chunk; whether its headers describe it exactly."""
         position, row, chunk = self._chunk.start, 0, self._chunk
         while position < chunk.end:
-            length = self._read_header(position)
+            length = self._read_header(position, len(self._locations))
             words = self._record.tolist()
             size = words[self._layout.slot("compressed_page_size")]
             if not length or not 0 <= size <= chunk.end - position - length:
@@ -91,24 +97,52 @@ class _HeaderWalk:
                 return False
         return row == chunk.num_rows > 0
 
-    def needs_dictionary(self, position: int) -> bool | None:
+    def needs_dictionary(self, position: int, page: int) -> bool | None:
         """Whether the data page at a position holds dictionary indices; None if it is none."""
-        length, words = self._read_header(position), self._record
+        length, words = self._read_header(position, page), self._record
         slots = self._slots.get(int(words[self._layout.slot("type")])) if length else None
         return None if slots is None else int(words[slots[1]]) in _DICTIONARY_ENCODINGS
 
-    def _read_header(self, position: int) -> int:
-        """Read the header at a position into the record; return its length, 0 for one that cannot be read."""
+    def _read_header(self, position: int, page: int) -> int:
+        """Read the header at a position into the record; return its length, 0 for one that cannot be read.
+
+        `page` is the ordinal of the data page there, or of the next one.
+        """
         room = min(len(self._buffer) - SLACK, self._chunk.end - position)
         self._reader.read_into(position, self._buffer[:room])
-        length: int = kernels.read_thrift_struct(
-            self._buffer, 0, room, self._layout.table, self._record, 0, self._stack
-        )
+        length = self._decode_header(room) if not self._is_sealed else self._decrypt_header(room, page)
         if length > 0:
             return length
         if room < min(self._chunk.end - position, _MAX_HEADER_BYTES):  # long bounds
             self._buffer = np.zeros(_MAX_HEADER_BYTES + SLACK, np.uint8)
-            return self._read_header(position)
+            return self._read_header(position, page)
+        return 0
+
+    def _decode_header(self, room: int) -> int:
+        """Decode the header in the first bytes of the buffer; return its length, or a status."""
+        length: int = kernels.read_thrift_struct(
+            self._buffer, 0, room, self._layout.table, self._record, 0, self._stack
+        )
+        return length
+
+    def _decrypt_header(self, room: int, page: int) -> int:
+        """Decrypt and decode the header in the first bytes of the buffer; return its stored length, or 0.
+
+        The first page may be a dictionary page.
+        """
+        stored = int.from_bytes(self._buffer[: min(room, 4)].tobytes(), "little") + 4
+        if stored > room:
+            return 0
+        modules = [ModuleId(ModuleType.DATA_PAGE_HEADER, *self._chunk_ordinals, page)]
+        if not page:
+            modules.append(ModuleId(ModuleType.DICTIONARY_PAGE_HEADER, *self._chunk_ordinals))
+        for module in modules:
+            try:
+                plaintext = self._reader.plaintext(self._buffer[: stored + SLACK], module)
+            except DecryptionError:
+                continue
+            self._buffer[: len(plaintext)] = plaintext
+            return stored if self._decode_header(len(plaintext) - SLACK) > 0 else 0
         return 0
 
     def _add_page(self, slots: list[int], words: list[int]) -> int:

@@ -162,7 +162,7 @@ class ReadPlanner:
                     continue
                 pages = chunk.pages_of_unknown_encoding(group.rows)
                 if 0 < len(pages) <= _FEW_PAGES:
-                    read_encodings(reader, chunk, pages)
+                    read_encodings(reader, chunk, pages, group.ordinal, leaf.index)
 
     # --- with predicates ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq import CorruptPageError, InvalidFileError, UnsupportedError, read_parquet
+from numparq import CorruptPageError, DecryptionError, InvalidFileError, read_parquet
 from support.compare import BACKENDS, assert_frames_equal, backend_options, nested_values_equal, read_by_pandas
 
 pytest.importorskip("pyarrow")
@@ -49,8 +49,7 @@ data/datapage_v2.snappy.parquet data/nested_lists.snappy.parquet data/nonnullabl
 data/nulls.snappy.parquet data/repeated_no_annotation.parquet
 """)
 
-ENCRYPTED_COLUMN = "the column is encrypted, which numparq does not read yet"
-ENCRYPTED_FOOTER = "the footer is encrypted, which numparq does not read yet"
+ENCRYPTED_COLUMN = "column {column!r} is encrypted; pass decryption="
 
 # Files with unsupported columns: the first of them, the message, and the supported columns.
 PARTLY = {
@@ -175,9 +174,9 @@ def test_unsupported_columns_are_named(parquet_testing, name):
     path = parquet_testing / name
     column, reason, _ = PARTLY[name]
     for threads in (1, 2):
-        with pytest.raises(UnsupportedError) as caught:
+        with pytest.raises(DecryptionError) as caught:
             read_parquet(path, threads=threads)
-        assert caught.value.message == reason
+        assert caught.value.message == reason.format(column=column)
         assert caught.value.where["file"] == str(path)
         assert caught.value.where["column"] == column
 
@@ -201,9 +200,9 @@ def test_unsupported_columns_of_partly_supported_files(parquet_testing, name):
     for column in numparq.ParquetFile(path).schema.columns:
         if column in flat or column == "int96_field":
             continue
-        with pytest.raises(UnsupportedError) as caught:
+        with pytest.raises(DecryptionError) as caught:
             read_parquet(path, columns=[column])
-        assert caught.value.message == reason
+        assert caught.value.message == reason.format(column=column)
         assert caught.value.where["column"] == column
 
 
@@ -278,9 +277,9 @@ def test_int96_of_the_earliest_days(parquet_testing):
 @pytest.mark.parametrize("name", ENCRYPTED)
 def test_encrypted_files(parquet_testing, name):
     path = parquet_testing / name
-    with pytest.raises(UnsupportedError) as caught:
+    with pytest.raises(DecryptionError, match=r"^the footer is encrypted; pass decryption= \(key metadata") as caught:
         read_parquet(path)
-    assert str(caught.value) == f"{ENCRYPTED_FOOTER} (file '{path}')"
+    assert caught.value.where == {"file": str(path)}
 
 
 # --- damaged files, and files that pyarrow reads wrongly --------------------------------------------------

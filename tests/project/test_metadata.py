@@ -33,7 +33,7 @@ BROUGHT_BY = {
     "shapely": "geopandas",
 }
 MAY_BE_MISSING = {"pytz", "IPython"}  # for frames with its time zones, and for notebooks: their users have it
-NOT_YET_USED = {"cryptography"}
+NOT_YET_USED: set[str] = set()
 
 
 def distributions(requirements: list[str]) -> set[str]:

@@ -74,7 +74,9 @@ def test_headers_say_what_the_page_index_says(folder, monkeypatch, version):
         readers = [PageIndexReader(file, [leaf], IndexLocations.for_file(file)) for file in (walked, indexed)]
         for group in range(walked.num_row_groups):
             readers[1].load({OFFSET_INDEX: [(group, leaf.index)], COLUMN_INDEX: [(group, leaf.index)]})
-            offsets, columns = page_headers.walk_page_headers(walked.reader, whole_chunk(walked, group, leaf))
+            offsets, columns = page_headers.walk_page_headers(
+                walked.reader, whole_chunk(walked, group, leaf), group, leaf
+            )
             expected = readers[1].chunk_pages(whole_chunk(indexed, group, leaf), group, leaf.index)
             # pyarrow writes statistics to headers or to the index, so headers differ in length
             assert offsets.locations[:, PAGE_ROW].tolist() == expected.first_rows.tolist()

@@ -13,7 +13,7 @@ from numparq.column.read.decode import decode_binary, decode_fixed
 from numparq.column.read.decompress import PageBatches, decompress_pages
 from numparq.column.read.dictionary import all_have_indices, have_indices
 from numparq.column.read.output import NO_MASK, FixedOutput
-from numparq.column.read.pages import PageFailure, Pages
+from numparq.column.read.pages import PageFailure, Pages, stored_ends
 from numparq.column.read.row_selection import RowSlice
 from numparq.column.read.transcode import open_batch
 from numparq.column.scratch import Scratch, allocate
@@ -32,6 +32,7 @@ from numparq.kernels.tables import (
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
+    C_SEALED,
     C_START,
     C_VALIDITY,
     CODES,
@@ -39,8 +40,6 @@ from numparq.kernels.tables import (
     L_ROW,
     L_ROWS,
     NULLS_RAISE,
-    P_BODY,
-    P_COMPRESSED,
     P_HEADER,
     P_NUM_VALUES,
     P_TYPE,
@@ -301,7 +300,8 @@ class RowCountSink(PageSink):
         """Count the rows of a window's pages."""
         chunks = task.source.chunks
         table = pages.pages[pages.pages[:, P_TYPE] != DICTIONARY_PAGE]
-        starts, sizes = table[:, P_HEADER], table[:, P_BODY] + table[:, P_COMPRESSED] - table[:, P_HEADER]
+        starts = table[:, P_HEADER]
+        sizes = stored_ends(table, chunks[0, C_SEALED]) - starts
         dense, first = Pages(pages.raw, self._dense_chunks, pages.pages.copy()), len(self._first_rows) - 1
         try:
             self._count_rows(dense, int(chunks[0, C_QUIRKS]), scratch)

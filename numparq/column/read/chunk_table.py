@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numparq.compression.codecs import max_ratios
-from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
+from numparq.errors import DecryptionError, InvalidFileError, ParquetError, UnsupportedError, error_context
 from numparq.format.footer.column_chunks import ColumnChunks
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.schema import Leaf
@@ -23,19 +23,25 @@ from numparq.kernels.tables import (
     C_DICTIONARY_SIZE,
     C_END,
     C_FILL,
+    C_FIRST_IS_DICTIONARY,
+    C_LEAF,
     C_MAX_DEFINITION,
     C_MAX_RATIO,
     C_NUM_VALUES,
     C_OUT,
     C_PLAIN_SIZE,
     C_QUIRKS,
+    C_ROW_GROUP,
     C_ROW_START,
     C_ROW_STOP,
+    C_SEALED,
     C_START,
     C_TYPE,
     C_TYPE_LENGTH,
     C_VALIDITY,
     CHUNK_FIELDS,
+    CTR_OVERHEAD,
+    GCM_OVERHEAD,
 )
 from numparq.plan.chunk_pages import ChunkPages
 from numparq.types.output_type import OutputType
@@ -96,6 +102,7 @@ class ChunkTables:
         self._faults = page_quirks(footer.created_by)
         self._num_rows = footer.row_group_num_rows[self._row_groups]
         self._metadata = self._read_metadata(footer)
+        self.keys = footer.keys
         # Some writers leave dictionary_page_offset out, or at 0: a dictionary page, if any, then is the first page at
         # data_page_offset (parquet-mr 1.8; dict-page-offset-zero of parquet-testing).
         data, dictionary = self._metadata["data_page_offset"], self._metadata["dictionary_page_offset"]
@@ -108,6 +115,8 @@ class ChunkTables:
             if np.logical_or.reduce(self._metadata["has_file_path"], axis=None)
             else None
         )
+        if np.logical_or.reduce(self._metadata["is_encrypted"], axis=None):
+            self._check_keys()
         if self._starts.size:
             self._check()
         if self._files is not None:
@@ -134,7 +143,7 @@ class ChunkTables:
         return chunks
 
     def _reject(self, row_group: int, position: int, error: ParquetError) -> None:
-        """Handle a chunk whose file cannot be read; subclasses skip it."""
+        """Handle a chunk whose file or key is not there; subclasses skip it."""
         raise error
 
     def add_chunk_file(self, error: ParquetError) -> None:
@@ -154,7 +163,6 @@ class ChunkTables:
         num_values, num_rows = facts["num_values"], self._num_rows[:, None]
         few = (num_values < num_rows) | ((num_values > num_rows) & ~repeated)
         return (
-            (facts["is_encrypted"] != 0, UnsupportedError, "the column is encrypted, which numparq does not read yet"),
             (facts["has_meta_data"] == 0, InvalidFileError, "the footer has no metadata of the column chunk"),
             (facts["type"] != types, InvalidFileError, "the column chunk and the schema differ in physical type"),
             (
@@ -174,6 +182,32 @@ class ChunkTables:
             if np.logical_or.reduce(failed, axis=None):
                 group, column = np.argwhere(failed)[0].tolist()
                 raise kind(message, row_group=self._row_groups[group], column=self._leaves[column].name)
+
+    def _check_keys(self) -> None:
+        """Reject encrypted chunks whose keys are not known."""
+        for group, column in np.argwhere(self._metadata["is_encrypted"]).tolist():
+            leaf, row_group = self._leaves[column], self._row_groups[group]
+            error: ParquetError | None = None
+            if self.keys is None:
+                error = DecryptionError(f"column {leaf.name!r} is encrypted; pass decryption=")
+            elif self._metadata["has_file_path"][group, column]:
+                error = UnsupportedError("an encrypted column chunk in another file is not read")
+            elif (fault := self.keys.chunk_fault(row_group, leaf.index)) is not None:
+                error = DecryptionError(fault)
+            if error is not None:
+                error.where.update(row_group=row_group, column=leaf.name)
+                self._reject(row_group, column, error)
+
+    def _add_encryption(self, table: np.ndarray, positions: np.ndarray, columns: Sequence[int]) -> None:
+        """Fill the fields of encrypted chunks in a chunk table."""
+        assert self.keys is not None
+        chunks, metadata = (positions, columns), self._metadata
+        data, dictionary = metadata["data_page_offset"][chunks], metadata["dictionary_page_offset"][chunks]
+        overhead = CTR_OVERHEAD if self.keys.is_ctr else GCM_OVERHEAD
+        table[:, C_SEALED] = np.where(metadata["is_encrypted"][chunks], overhead, 0).reshape(-1)
+        table[:, C_ROW_GROUP] = np.array(self._row_groups)[positions].repeat(len(columns))
+        table[:, C_LEAF] = np.tile([self._leaves[column].index for column in columns], len(positions))
+        table[:, C_FIRST_IS_DICTIONARY] = ((dictionary >= MAGIC_BYTES) & (dictionary < data)).reshape(-1)
 
     @cached_property
     def _leaf_fields(self) -> np.ndarray:
@@ -213,6 +247,8 @@ class ChunkTables:
         table[:, C_QUIRKS] = self._faults.page_flags
         if self._faults.string_flags:
             table[np.isin(table[:, C_TYPE], _STRINGS), C_QUIRKS] |= self._faults.string_flags
+        if self.keys is not None:
+            self._add_encryption(table, places, columns)
         return table
 
     def byte_ranges(self, row_groups: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

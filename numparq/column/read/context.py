@@ -16,6 +16,7 @@ from numparq.kernels.tables import P_DEFINITION_ENCODING, P_REPETITION_ENCODING
 from numparq.util.progress import ProgressShare
 from numparq.util.worker_pool import WorkerPool
 
+from .page_decryption import open_pages
 from .pages import PageFailure, Pages
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class ReadContext:
     doubts_indexes: bool = field(default=False, init=False)
 
     def check_pages(self, row_groups: Sequence[int], columns: Sequence[int], pages: Pages) -> None:
-        """Check pages before they are decoded; raise PageFailure.
+        """Check pages before they are decoded, and decrypt encrypted ones in place; raise PageFailure.
 
         `row_groups` and `columns` are those of the rows of the chunk table.
         """
@@ -80,6 +81,8 @@ class ReadContext:
             status = kernels.check_page_crcs(pages.pages.reshape(-1), 0, len(pages.pages), pages.raw, state)
             if status < 0:
                 raise PageFailure(int(state[0]), status)
+        if self.reader.keys is not None:
+            open_pages(self.reader.keys, pages)
 
     def close(self) -> None:
         """Return the threads' buffers."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numparq.column.scratch import Scratch
-from numparq.errors import ParquetError
+from numparq.errors import DecryptionError, ParquetError
 from numparq.format.module_reader import ModuleReader
 from numparq.format.thrift.layout import thrift_layout
 from numparq.kernels.decode.page_headers import (
+    CLOSED_HEADER,
     HEADER_FIELDS,
     SCAN_CHUNK,
     SCAN_FIELDS,
     SCAN_IN_CHUNK,
     SCAN_NEEDED,
+    SCAN_OPENED,
     SCAN_PAGES,
     SCAN_POS,
     SCAN_VALUES,
@@ -25,9 +28,17 @@ from numparq.kernels.status import NEED_ROOM, check_status
 from numparq.kernels.tables import (
     ALWAYS_COMPRESSED,
     C_DICTIONARY_PAGE,
+    C_END,
+    C_FIRST_IS_DICTIONARY,
+    C_LEAF,
     C_QUIRKS,
+    C_ROW_GROUP,
     C_ROW_START,
+    C_SEALED,
+    L_END,
     L_IN_CHUNK,
+    L_ROW,
+    L_START,
     PAGE_FIELDS,
     PREFIX_CARRYOVER,
 )
@@ -35,7 +46,11 @@ from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 
 from .pages import ChunkFailure, Pages
 
+if TYPE_CHECKING:
+    from numparq.format.encryption import FileDecryption
+
 _UNCOMPRESSED_SIZE = HEADER_FIELDS.index("uncompressed_page_size")
+_MAX_FIRST_HEADER = 64 << 10  # bytes kept of a first header, for a second try
 _IS_COMPRESSED = HEADER_FIELDS.index("data_page_header_v2.is_compressed")
 
 
@@ -60,6 +75,10 @@ class HeaderScan:
     ----------
     chunks : int64 array, (chunks, CHUNK_FIELDS)
         The chunk table, of any columns and row groups; C_START and C_END are positions in the bytes scanned.
+    keys : FileDecryption or None
+        The file's keys, with which headers of encrypted chunks are decrypted in place.
+    first_ordinal : int
+        Ordinal of the first page in its chunk, which the AAD of an encrypted header has.
 
     Attributes
     ----------
@@ -67,8 +86,8 @@ class HeaderScan:
         Pages of the bytes scanned last, up to a damaged header: dictionary pages, data pages with selected rows.
     """
 
-    def __init__(self, chunks: np.ndarray) -> None:
-        self._chunks = chunks
+    def __init__(self, chunks: np.ndarray, keys: FileDecryption | None = None, first_ordinal: int = 0) -> None:
+        self._chunks, self._keys, self._first_ordinal = chunks, keys, first_ordinal
         self._state = np.zeros(SCAN_FIELDS, np.int64)
         self._table, self._slots, words = page_header_layout()
         if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:
@@ -90,7 +109,7 @@ class HeaderScan:
         first_rows = chunks[:, C_ROW_START].copy()
         chunks[whole, C_ROW_START] = 0
         status = NEED_ROOM
-        while status == NEED_ROOM:
+        while status in (NEED_ROOM, CLOSED_HEADER):
             status = kernels.scan_pages(
                 raw,
                 length,
@@ -106,11 +125,22 @@ class HeaderScan:
             )
             if status == NEED_ROOM:
                 self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
+            elif status == CLOSED_HEADER:
+                self.page_table = self._pages[: int(state[SCAN_PAGES])]
+                self._open_header(raw)
         chunks[:, C_ROW_START] = first_rows
         self.page_table = self._pages[: int(state[SCAN_PAGES])]
         if status < 0:
             check_status(status, page=int(state[SCAN_IN_CHUNK]))
         return status == 0
+
+    def _open_header(self, raw: np.ndarray) -> None:
+        """Decrypt the header that the scan has reached, in place."""
+        assert self._keys is not None
+        state = self._state
+        chunk, in_chunk = self._chunks[state[SCAN_CHUNK]], int(state[SCAN_IN_CHUNK]) + self._first_ordinal
+        open_header(self._keys, chunk, raw, (int(state[SCAN_POS]), int(chunk[C_END])), in_chunk)
+        state[SCAN_OPENED] = 1
 
     @property
     def position(self) -> int:
@@ -136,6 +166,35 @@ class HeaderScan:
     def num_values_in_chunk(self) -> int:
         """Values in the data pages of that chunk so far."""
         return int(self._state[SCAN_VALUES])
+
+
+def open_header(
+    keys: FileDecryption, chunk: np.ndarray, raw: np.ndarray, byte_range: tuple[int, int], in_chunk: int
+) -> None:
+    """Decrypt in place the page header at the start of a byte range, which has its whole module.
+
+    `chunk` is a row of the chunk table. Old writers leave dictionary_page_offset out: the first page may be a
+    dictionary page nevertheless.
+    """
+    position, end = byte_range
+    cipher = keys.cipher(int(chunk[C_ROW_GROUP]), int(chunk[C_LEAF]))
+    page = in_chunk - int(chunk[C_FIRST_IS_DICTIONARY])
+    try:
+        if page:
+            cipher.open_header(raw, position, end, None if page < 0 else page)
+            return
+        stored = raw[position:end][:_MAX_FIRST_HEADER].copy()
+        try:
+            cipher.open_header(raw, position, end, page)
+        except DecryptionError:
+            if in_chunk:
+                raise
+            raw[position:end][: len(stored)] = stored
+            cipher.open_header(raw, position, end, None)
+            chunk[C_FIRST_IS_DICTIONARY] = 1
+    except DecryptionError as error:
+        error.where.setdefault("page", in_chunk)
+        raise
 
 
 class _HeaderTables:
@@ -170,6 +229,8 @@ def read_located_pages(
     locations = locations.copy()
     try:
         raw = reader.read_pages(locations, scratch)
+        if chunks[0, C_SEALED] and reader.keys is not None:
+            _open_headers(reader.keys, chunks[0], locations, raw)
         status = kernels.scan_pages_at(
             raw,
             locations.reshape(-1),
@@ -188,3 +249,11 @@ def read_located_pages(
     except ParquetError as error:
         raise ChunkFailure(0, error) from None
     return Pages(raw, chunks, pages)
+
+
+def _open_headers(keys: FileDecryption, chunk: np.ndarray, locations: np.ndarray, raw: np.ndarray) -> None:
+    """Decrypt the headers of located pages in place."""
+    if locations[0, L_ROW] < 0:
+        chunk[C_FIRST_IS_DICTIONARY] = 1
+    for start, end, in_chunk in locations[:, [L_START, L_END, L_IN_CHUNK]].tolist():
+        open_header(keys, chunk, raw, (start, end), in_chunk)

@@ -86,7 +86,7 @@ class ScannedPages:
 
     def windows(self, scratch: Scratch) -> Iterable[Pages]:
         """Fetch and scan; return the pages that are complete in each window."""
-        scan = HeaderScan(self.chunks)
+        scan = HeaderScan(self.chunks, self.reader.keys)
         if len(self.chunks) == 1:
             return self._chunk_windows(scan, scratch)
         starts, ends = self.chunks[:, C_START], self.chunks[:, C_END]

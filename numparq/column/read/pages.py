@@ -11,7 +11,7 @@ from numparq.errors import ParquetError
 from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import check_status
-from numparq.kernels.tables import P_CHUNK, P_IN_CHUNK, P_TYPE
+from numparq.kernels.tables import P_BODY, P_CHUNK, P_COMPRESSED, P_IN_CHUNK, P_TYPE, PLAINTEXT_OFFSET
 
 # Decompressed bytes of the smallest run of pages that is worth a thread.
 MIN_RUN_BYTES = 512 << 10
@@ -92,6 +92,12 @@ def split_data_pages(pages: Pages, most: int, sizes: np.ndarray) -> list[Pages]:
     if len(edges) == 2:
         return [pages]
     return [bound_pages(pages, pages.pages[first:last]) for first, last in pairwise(edges)]
+
+
+def stored_ends(table: np.ndarray, sealed: np.ndarray | int) -> np.ndarray:
+    """Return where each page ends as stored; `sealed` is C_SEALED of its chunk, whatever has been decrypted since."""
+    ends: np.ndarray = table[:, P_BODY] + table[:, P_COMPRESSED] + np.maximum(sealed - PLAINTEXT_OFFSET, 0)
+    return ends
 
 
 def data_pages(pages: Pages) -> Pages:

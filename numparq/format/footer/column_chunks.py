@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.kernels.kernel_groups import kernels
 from numparq.kernels.status import check_status
 from numparq.util.fork_safe_lock import fork_safe_lock
+
+if TYPE_CHECKING:
+    from .encrypted_chunks import EncryptedChunks
 
 # Field name -> path in ColumnChunk; the value is -1 where the field is absent.
 CHUNK_FIELDS = {
@@ -51,8 +54,11 @@ def _field_words() -> tuple[ThriftLayout, dict[str, tuple[int, int]]]:
 class ColumnChunks:
     """Column chunks of a footer, each decoded once, as ``chunks[field or flag][row_group, column]`` (broadcast).
 
-    `starts` has the offset of each ColumnChunk struct in `data`: int64, (row groups, columns).
+    `starts` has the offset of each ColumnChunk struct in `data`: int64, (row groups, columns). `encrypted` decrypts the
+    metadata of chunks before they are read; None: the file is not encrypted, or opened without keys.
     """
+
+    encrypted: EncryptedChunks | None = None
 
     def __init__(self, data: np.ndarray, length: int, starts: np.ndarray) -> None:
         self._data = data
@@ -109,6 +115,8 @@ class ColumnChunks:
     def _read(self, ordinals: np.ndarray) -> None:
         if ordinals.min() < 0:  # the kernel would write before the words
             raise IndexError("ordinals of row groups and columns are at least 0")
+        if self.encrypted is not None:
+            self.encrypted.open_metadata(ordinals, self._words_of)
         words = self._words.reshape(-1)
         if self._read_structs(self._layout, ordinals, ordinals, words) < 0:
             self._blame(ordinals.tolist())
@@ -143,6 +151,16 @@ class ColumnChunks:
         `row_groups` and `columns` have one ordinal per chunk. InvalidFileError if a ColumnChunk is damaged.
         """
         ordinals = self._ordinals(row_groups, columns)
+        if self.encrypted is not None:
+            self.encrypted.open_metadata(ordinals, self._words_of)
+        return self._words_of(layout, ordinals)
+
+    def open_all(self) -> None:
+        """Decrypt the metadata of all chunks, as far as their keys are known."""
+        if self.encrypted is not None:
+            self.encrypted.open_metadata(np.arange(len(self._starts)), self._words_of)
+
+    def _words_of(self, layout: ThriftLayout, ordinals: np.ndarray) -> np.ndarray:
         words = np.empty(len(ordinals) * layout.words, np.int64)
         check_status(self._read_structs(layout, ordinals, np.arange(len(ordinals)), words), InvalidFileError)
         return words.reshape(len(ordinals), layout.words)
@@ -176,6 +194,8 @@ class ColumnChunks:
         """Read the complete ColumnChunk of a row group and a leaf column."""
         whole = thrift_layout("ColumnChunk")
         ordinal = self._ordinals(row_group, column).reshape(1)
+        if self.encrypted is not None:
+            self.encrypted.open_metadata(ordinal, self._words_of)
         data = self._data[int(self._starts[ordinal[0]]) : int(self._ends_of(ordinal)[0])]
         return Record(whole.record, read_record(data, len(data), whole), 0, data)
 

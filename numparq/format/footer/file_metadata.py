@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from numparq.util.bounded_cache import BoundedCache, fork_safe_lru_cache
 from numparq.util.pluralize import agree_noun, pluralize
 
 from .column_chunks import ColumnChunks
+
+if TYPE_CHECKING:
+    from numparq.format.encryption import FileDecryption
 
 _SHARED_SCHEMA_BYTES = 64 << 10  # larger schemas are not cached
 _MOST_SHARED = 64
@@ -178,9 +181,12 @@ class Footer:
         Key of the columns that `numparq.dataset` makes of the footer alone, kept for later reads.
     data_bounds : int64 array, (row groups, 2), or None
         Of joined files: where the file of each row group begins, and where the file's data end, counted in the file.
+    keys : FileDecryption or None
+        Keys of an encrypted file; None: it is not encrypted, or opened without keys.
     """
 
     data_bounds: np.ndarray | None = None
+    keys: FileDecryption | None = None
 
     def __init__(self, data: np.ndarray, length: int) -> None:
         self.data = data
@@ -205,8 +211,15 @@ class Footer:
 
     @cached_property
     def end_digest(self) -> bytes:
-        """Hash of the end of FileMetaData, as `digest_end` returns it."""
+        """Hash of the end of FileMetaData as stored, as `digest_end` returns it."""
         return digest_end(self.data[: self.length])
+
+    @cached_property
+    def content_digest(self) -> bytes:
+        """Hash of FileMetaData as stored."""
+        import xxhash
+
+        return xxhash.xxh3_128_digest(self.data[: self.length].data)
 
     @property
     def num_bytes(self) -> int:
@@ -311,6 +324,7 @@ class Footer:
     @cached_property
     def record(self) -> Record:
         """The complete FileMetaData."""
+        self.chunks.open_all()
         whole = thrift_layout("FileMetaData")
         return root_record(whole, read_record(self.data, self.length, whole), self.data)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, UNCOMPRESSED
 from numparq.kernels.memory import load8
 from numparq.kernels.registry import helper, kernel
-from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, BAD_PAGE, NEED_ROOM, TRUNCATED, UNCERTAIN_END
+from numparq.kernels.status import BAD_COUNT, BAD_LENGTH, BAD_PAGE, NEED_ROOM, UNCERTAIN_END
 from numparq.kernels.tables import (
     C_CODEC,
     C_DICTIONARY_PAGE,
@@ -19,6 +19,7 @@ from numparq.kernels.tables import (
     C_QUIRKS,
     C_ROW_START,
     C_ROW_STOP,
+    C_SEALED,
     CHUNK_FIELDS,
     L_END,
     L_IN_CHUNK,
@@ -42,13 +43,16 @@ from numparq.kernels.tables import (
     P_REPETITION_ENCODING,
     P_ROW,
     P_SCRATCH,
+    P_SEALED,
     P_TYPE,
     P_UNCOMPRESSED,
     P_UNREAD,
     PAGE_FIELDS,
+    PLAINTEXT_OFFSET,
     UNKNOWN_END,
 )
-from numparq.kernels.thrift.records import read_struct
+
+from .encrypted_headers import CLOSED, next_header
 
 # Fields read from a page header; `slots` holds the word of each in its `record`, in this order.
 HEADER_FIELDS = (
@@ -88,7 +92,9 @@ SCAN_IN_CHUNK = 4  # pages of that chunk seen so far
 SCAN_NEEDED = 5  # the exclusive end that the buffer must reach to resume; 0: unknown
 SCAN_PLAIN_SIZE = 6  # bytes of that chunk's pages so far, headers included, if they were not compressed
 SCAN_IS_CERTAIN = 7  # whether anything confirms where the last data page of that chunk begins and ends
-SCAN_FIELDS = 8
+SCAN_OPENED = 8  # whether the encrypted header at SCAN_POS has been decrypted in place
+SCAN_FIELDS = 9
+CLOSED_HEADER = 2  # result of scan_pages: the encrypted header at SCAN_POS is complete, and has to be decrypted
 
 
 @helper
@@ -235,7 +241,8 @@ def confirm_page(raw, chunks, chunk, pages, page, record, slots, state):
     """
     is_shortest = is_shortest_header(raw, pages[page + P_HEADER], pages[page + P_BODY], record, slots)
     is_whole = state[SCAN_PLAIN_SIZE] == chunks[chunk + C_PLAIN_SIZE]
-    state[SCAN_IS_CERTAIN] = np.int64(pages[page + P_CRC] >= 0 or is_shortest or is_whole)
+    is_authentic = pages[page + P_SEALED] > 0
+    state[SCAN_IS_CERTAIN] = np.int64(pages[page + P_CRC] >= 0 or is_shortest or is_whole or is_authentic)
     return 0
 
 
@@ -254,39 +261,50 @@ def skip_rest_of_chunk(chunks, chunk, state, status):
 
 
 @helper
-def store_sizes(record, slots, pages, page, chunk, in_chunk, pos, body, end):
-    """Store which page of a chunk a header is of, its position and sizes; return its end `body`, or a status."""
+def store_sizes(record, slots, pages, page, chunk, in_chunk, pos, body, end, sealed):
+    """Store which page of a chunk a header is of, its position and sizes; return its end `body`, or a status.
+
+    `sealed` is C_SEALED of the chunk.
+    """
+    stored = record[slots[_COMPRESSED_SIZE]]
     pages[page + P_HEADER] = pos
-    pages[page + P_BODY] = body
-    pages[page + P_COMPRESSED] = record[slots[_COMPRESSED_SIZE]]
+    pages[page + P_BODY] = body + (PLAINTEXT_OFFSET if sealed > 0 else 0)
+    pages[page + P_COMPRESSED] = stored - sealed
     pages[page + P_UNCOMPRESSED] = record[slots[_UNCOMPRESSED_SIZE]]
+    pages[page + P_SEALED] = sealed
     pages[page + P_CHUNK] = chunk
     pages[page + P_IN_CHUNK] = in_chunk
-    size = pages[page + P_COMPRESSED]
-    if body >= 0 and (size < 0 or pages[page + P_UNCOMPRESSED] < 0 or size > end - body):
+    if body >= 0 and (stored < sealed or pages[page + P_UNCOMPRESSED] < 0 or stored > end - body):
         return BAD_LENGTH
     return body
+
+
+@helper
+def bound_page_rows(chunks, chunk, state):
+    """Store which rows of the page table a chunk has so far."""
+    if state[SCAN_IN_CHUNK] == 0 or state[SCAN_PAGES] == 0:
+        chunks[chunk + C_FIRST_PAGE] = state[SCAN_PAGES]
+    if state[SCAN_IN_CHUNK] == 0:
+        chunks[chunk + C_DICTIONARY_PAGE] = -1
+    chunks[chunk + C_LAST_PAGE] = state[SCAN_PAGES]
+    return 0
 
 
 @kernel("u1 x i8 x i8 x i8 i8 i8 i8 i8")
 def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, record, stack, state):
     """Scan the pages of chunks into the page table: dictionary pages, first of their chunk, and selected data pages.
 
-    Return 0; 1 if a page reaches past `available` (SCAN_NEEDED); NEED_ROOM; or a status for the page at SCAN_POS.
+    Return 0; 1 if a page reaches past `available` (SCAN_NEEDED); CLOSED_HEADER; NEED_ROOM; or a status (at SCAN_POS).
     """
     while state[SCAN_CHUNK] < num_chunks:
         chunk = state[SCAN_CHUNK] * CHUNK_FIELDS
         pos = state[SCAN_POS]
         end = chunks[chunk + C_END]
-        if state[SCAN_IN_CHUNK] == 0 or state[SCAN_PAGES] == 0:
-            chunks[chunk + C_FIRST_PAGE] = state[SCAN_PAGES]
-        if state[SCAN_IN_CHUNK] == 0:
-            chunks[chunk + C_DICTIONARY_PAGE] = -1
-        chunks[chunk + C_LAST_PAGE] = state[SCAN_PAGES]
+        bound_page_rows(chunks, chunk, state)
         values = chunks[chunk + C_NUM_VALUES]
         if is_chunk_scanned(chunks, chunk, pos, state):
             state[SCAN_CHUNK] += 1
-            state[SCAN_VALUES] = state[SCAN_IN_CHUNK] = state[SCAN_PLAIN_SIZE] = 0
+            state[SCAN_VALUES] = state[SCAN_IN_CHUNK] = state[SCAN_PLAIN_SIZE] = state[SCAN_OPENED] = 0
             if state[SCAN_CHUNK] < num_chunks:
                 state[SCAN_POS] = chunks[chunk + CHUNK_FIELDS]
             continue
@@ -298,13 +316,17 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         if number >= room:
             return NEED_ROOM
         state[SCAN_NEEDED] = 0
-        body = read_struct(raw, pos, min(end, available), table, record, 0, stack)
-        # An incomplete header ends too early, or within a string whose length then seems too large.
-        if (body == TRUNCATED or body == BAD_LENGTH) and available < end:
+        sealed = chunks[chunk + C_SEALED]
+        body, needed = next_header(raw, pos, end, available, sealed, state[SCAN_OPENED], table, record, stack)
+        if needed != 0:
+            state[SCAN_NEEDED] = max(needed, 0)
             return 1
+        if body == CLOSED:
+            return CLOSED_HEADER
         page = number * PAGE_FIELDS
-        status = store_sizes(record, slots, pages, page, state[SCAN_CHUNK], state[SCAN_IN_CHUNK], pos, body, end)
-        size = pages[page + P_COMPRESSED]
+        in_chunk = state[SCAN_IN_CHUNK]
+        status = store_sizes(record, slots, pages, page, state[SCAN_CHUNK], in_chunk, pos, body, end, sealed)
+        size = pages[page + P_COMPRESSED] + sealed
         if status >= 0 and body + size > available:
             state[SCAN_NEEDED] = body + size
             return 1
@@ -330,6 +352,7 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
         if status > 0 and state[SCAN_VALUES] == values and pages[page + P_ROW] < values:
             confirm_page(raw, chunks, chunk, pages, page, record, slots, state)
         state[SCAN_POS] = body + size
+        state[SCAN_OPENED] = 0
         state[SCAN_IN_CHUNK] += 1
     return 0
 
@@ -338,19 +361,21 @@ def scan_pages(raw, available, chunks, num_chunks, pages, room, table, slots, re
 def scan_pages_at(raw, locations, num_locations, is_flat, chunks, pages, table, slots, record, stack, state):
     """Read the page headers at `locations`, of one chunk, into the page table; a dictionary page comes first.
 
+    Encrypted headers have been decrypted in place.
+
     Return 0 or a status, with the page in ``state[0]``. `is_flat`: pages must have as many values as rows.
     """
     for number in range(num_locations):
         state[0] = number
         place = number * LOCATION_FIELDS
         page = number * PAGE_FIELDS
-        end = locations[place + L_END]
-        body = read_struct(raw, locations[place + L_START], end, table, record, 0, stack)
+        start, end, sealed = locations[place + L_START], locations[place + L_END], chunks[C_SEALED]
+        body, _ = next_header(raw, start, end, end, sealed, 1, table, record, stack)
         ordinal = locations[place + L_IN_CHUNK]
-        status = store_sizes(record, slots, pages, page, 0, ordinal, locations[place + L_START], body, end)
+        status = store_sizes(record, slots, pages, page, 0, ordinal, start, body, end, sealed)
         if status < 0:
             return status
-        size = pages[page + P_COMPRESSED]
+        size = pages[page + P_COMPRESSED] + sealed
         row = locations[place + L_ROW]
         kept = fill_page_row(record, slots, pages, number, chunks, 0, row)
         if kept < 0:

@@ -10,7 +10,7 @@ import numpy as np
 
 from numparq.column.read.chunk_table import MAGIC_BYTES, ChunkTables
 from numparq.column.read.pages import PageFailure, Pages
-from numparq.errors import CorruptPageError, InvalidFileError, ParquetError
+from numparq.errors import CorruptPageError, DecryptionError, InvalidFileError, ParquetError
 from numparq.format.footer.column_chunks import CHUNK_FIELDS, CHUNK_FLAGS
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.schema import Leaf
@@ -66,7 +66,7 @@ class TolerantChunkTables(ChunkTables):
         """Read the metadata of all chunks; zeros for those that are damaged."""
         try:
             return super()._read_metadata(footer)
-        except InvalidFileError:
+        except (InvalidFileError, DecryptionError):
             pass
         shape = len(self._row_groups), len(self._leaves)
         facts = {name: np.zeros(shape, np.int64) for name in (*CHUNK_FIELDS, *CHUNK_FLAGS)}
@@ -74,7 +74,7 @@ class TolerantChunkTables(ChunkTables):
             row_group = self._row_groups[at[0]]
             try:
                 known = footer.chunks.read_table([row_group], [self._leaves[at[1]].index])
-            except InvalidFileError as error:
+            except (InvalidFileError, DecryptionError) as error:
                 self.faults.setdefault((row_group, at[1]), without_frames(error))
                 continue
             for name, values in known.items():
@@ -82,7 +82,7 @@ class TolerantChunkTables(ChunkTables):
         return facts
 
     def _reject(self, row_group: int, position: int, error: ParquetError) -> None:
-        """Record a chunk whose sibling file is not read."""
+        """Record a chunk whose sibling file is not read, or whose key was not given."""
         self.faults.setdefault((row_group, position), without_frames(error))
 
     def _check(self) -> None:

@@ -12,11 +12,13 @@ from numparq.column.jobs.nested_sink import NestedSink
 from numparq.column.jobs.task import DecodeTask, PageSink
 from numparq.column.nested.levels import NestedLeaf
 from numparq.column.read.page_sources import InMemoryPages, LocatedPages
+from numparq.column.read.pages import stored_ends
 from numparq.column.read.row_selection import RowSlice
 from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.tables import (
     C_NUM_VALUES,
     C_QUIRKS,
+    C_SEALED,
     C_START,
     L_END,
     L_IN_CHUNK,
@@ -24,8 +26,6 @@ from numparq.kernels.tables import (
     L_ROWS,
     L_START,
     LOCATION_FIELDS,
-    P_BODY,
-    P_COMPRESSED,
     P_HEADER,
     P_IN_CHUNK,
     P_NUM_VALUES,
@@ -154,7 +154,7 @@ def _find_intact_runs(task: DecodeTask, decoded: Sequence[DecodedRun]) -> list[I
     for start, stop, part in decoded:
         assert isinstance(part.source, InMemoryPages)
         leaf: NestedLeaf = part.sink.arrays[0]
-        locations = _locations(part.source.page_table, chunk_start)
+        locations = _locations(part.source.page_table, chunk_start, int(task.source.chunks[0, C_SEALED]))
         is_data = part.source.page_table[:, P_TYPE] != DICTIONARY_PAGE
         num_values = part.source.page_table[is_data, P_NUM_VALUES]
         edges = np.concatenate([[0], num_values.cumsum()])
@@ -174,10 +174,13 @@ def _find_intact_runs(task: DecodeTask, decoded: Sequence[DecodedRun]) -> list[I
     return runs
 
 
-def _locations(pages: np.ndarray, chunk_start: int) -> np.ndarray:
-    """Return the locations of pages in the file, by a page table that counts from the chunk's start; without rows."""
+def _locations(pages: np.ndarray, chunk_start: int, sealed: int) -> np.ndarray:
+    """Return the locations of pages in the file, by a page table that counts from the chunk's start; without rows.
+
+    `sealed` is C_SEALED of the chunk.
+    """
     locations = np.zeros((len(pages), LOCATION_FIELDS), np.int64)
     locations[:, L_START] = chunk_start + pages[:, P_HEADER]
-    locations[:, L_END] = chunk_start + pages[:, P_BODY] + pages[:, P_COMPRESSED]
+    locations[:, L_END] = chunk_start + stored_ends(pages, sealed)
     locations[:, L_ROW], locations[:, L_IN_CHUNK] = -1, pages[:, P_IN_CHUNK]
     return locations

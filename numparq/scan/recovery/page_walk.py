@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numparq.column.read.page_headers import HeaderScan
 from numparq.column.read.page_walk import PageEvent, walk_chunk
+from numparq.column.read.pages import stored_ends
+from numparq.crypto.aad import ModuleId, ModuleType
 from numparq.errors import CorruptPageError, ParquetError
 from numparq.format.module_reader import ModuleReader
 from numparq.format.page_index import OffsetIndex
@@ -16,41 +21,51 @@ from numparq.format.thrift.layout import thrift_layout
 from numparq.kernels.enums import DATA_PAGE_V2, DICTIONARY_PAGE
 from numparq.kernels.tables import (
     C_END,
+    C_FIRST_IS_DICTIONARY,
     C_NUM_VALUES,
     C_ROW_START,
     C_ROW_STOP,
     C_START,
     P_BODY,
-    P_COMPRESSED,
     P_CRC,
     P_HEADER,
     P_IN_CHUNK,
     P_NUM_VALUES,
     P_ROW,
+    P_SEALED,
     P_TYPE,
     PAGE_FIELDS,
+    PLAINTEXT_OFFSET,
     SLACK,
+    TAG_BYTES,
 )
 from numparq.plan.chunk_pages import ChunkPages
 
 from .losses import LostRows, catch_damage
 
+if TYPE_CHECKING:
+    from numparq.format.encryption import FileDecryption
+
 _ALL_ROWS = 1 << 60
 _NO_PAGES = np.empty((0, PAGE_FIELDS), np.int64)
 
 
-def read_chunk_pages(reader: ModuleReader, chunk: Record, start: int, end: int, num_rows: int) -> ChunkPages | None:
-    """Read the offset index of a ColumnChunk, whose pages lie between two positions, in a row group of `num_rows` rows.
+def read_chunk_pages(
+    reader: ModuleReader, chunk: Record, ordinals: tuple[int, int], byte_range: tuple[int, int], num_rows: int
+) -> ChunkPages | None:
+    """Read the offset index of a ColumnChunk, whose pages lie in a byte range, in a row group of `num_rows` rows.
+
+    `ordinals` are those of its row group and leaf.
 
     None without an offset index. Raises ParquetError for an inconsistent one.
     """
     position, length = chunk.offset_index_offset, chunk.offset_index_length
     if not position or not length or chunk.file_path or position < 0 or not 0 < length <= reader.source.size - position:
         return None
-    data = np.zeros(length + SLACK, np.uint8)
-    reader.read_into(position, data[:length])
-    locations = OffsetIndex.read(data, length).locations
-    return ChunkPages(start, end, num_rows, locations) if len(locations) else None
+    (stored,) = reader.read_modules(np.array([[position, length]], np.int64))
+    data = reader.plaintext(stored, ModuleId(ModuleType.OFFSET_INDEX, *ordinals))
+    locations = OffsetIndex.read(data, len(data) - SLACK).locations
+    return ChunkPages(*byte_range, num_rows, locations) if len(locations) else None
 
 
 @dataclass
@@ -61,6 +76,8 @@ class WalkedChunk:
     ----------
     raw : uint8 array
         The chunk's bytes, and SLACK bytes after them.
+    keys : FileDecryption or None
+        Keys of an encrypted file.
     dictionary : int64 array, (0 or 1, PAGE_FIELDS)
         The row of the page table of the dictionary page.
     dictionary_error : ParquetError or None
@@ -78,6 +95,7 @@ class WalkedChunk:
     """
 
     raw: np.ndarray
+    keys: FileDecryption | None = None
     dictionary: np.ndarray = field(default_factory=lambda: _NO_PAGES)
     dictionary_error: ParquetError | None = None
     pages: np.ndarray = field(default_factory=lambda: _NO_PAGES)
@@ -122,11 +140,13 @@ def walk_pages(
     start, length = int(chunk[0, C_START]), int(chunk[0, C_END] - chunk[0, C_START])
     if length:
         (raw,) = reader.read_modules(np.array([[start, length]], np.int64))
+        if reader.keys is not None:
+            raw = raw.copy()  # encrypted pages are decrypted in place
     else:
         raw = np.zeros(SLACK, np.uint8)
     chunk = chunk.copy()
     chunk[0, C_START], chunk[0, C_END] = 0, length
-    walked = WalkedChunk(raw)
+    walked = WalkedChunk(raw, reader.keys)
     if located is not None:
         _walk_locations(walked, chunk, located, start, repeated)
     else:
@@ -138,7 +158,7 @@ def _walk_headers(walked: WalkedChunk, chunk: np.ndarray, num_rows: int, repeate
     """Walk from header to header, up to a damaged one."""
     selected = int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP])
     chunk[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
-    scan = HeaderScan(chunk)
+    scan = HeaderScan(chunk, walked.keys)
     end, num_values = int(chunk[0, C_END]), int(chunk[0, C_NUM_VALUES])
     found = catch_damage(scan.scan, walked.raw, end, 0)
     trouble = found if isinstance(found, ParquetError) else None
@@ -174,8 +194,8 @@ def _walk_headers(walked: WalkedChunk, chunk: np.ndarray, num_rows: int, repeate
 
 
 def _drop_unverified_end(walked: WalkedChunk, seen: int) -> int:
-    """Drop the last page if no checksum confirms where it begins and ends; return the values left."""
-    if not len(walked.pages) or walked.pages[-1, P_CRC] >= 0:
+    """Drop the last page if neither a checksum nor a tag confirms where it begins and ends; return the values left."""
+    if not len(walked.pages) or walked.pages[-1, P_CRC] >= 0 or walked.pages[-1, P_SEALED]:
         return seen
     seen = int(walked.pages[-1, P_ROW])
     walked.pages = walked.pages[:-1]
@@ -218,6 +238,8 @@ def _rows_of(raw: np.ndarray, page: np.ndarray) -> int:
     """Return num_rows of the header of a page of version 2, which is not in the page table."""
     layout = thrift_layout("PageHeader", "data_page_header_v2.num_rows")
     header = raw[int(page[P_HEADER]) : int(page[P_BODY])]
+    if page[P_SEALED]:  # a module, and the length and nonce of the next one
+        header = header[PLAINTEXT_OFFSET : -PLAINTEXT_OFFSET - TAG_BYTES]
     return max(int(read_record(header, len(header), layout)[layout.slot("data_page_header_v2.num_rows")]), 0)
 
 
@@ -230,11 +252,14 @@ def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages,
     rows = dict(zip(offsets, zip(firsts, stops, nexts, strict=True), strict=True))
     ends = {0: offsets[0]} | {offset: offset + size for offset, size in zip(offsets, sizes, strict=True)}
 
+    ordinals = {position: number for number, position in enumerate(sorted(ends))}
+
     def read_page(position: int, _: int) -> PageEvent:
         if position not in ends:
             return PageEvent(position)  # a gap
         span = rows[position][:2] if position in rows else None
-        return _read_located(walked.raw, chunk, (position, ends[position]), span, repeated)
+        scan = partial(_scan_page, walked, chunk, position, ends[position], ordinals[position])
+        return _read_located(scan, (position, ends[position]), span, repeated)
 
     selected = (0, located.num_rows) if repeated else (int(chunk[0, C_ROW_START]), int(chunk[0, C_ROW_STOP]))
     pages, spans, number = [_NO_PAGES], [], 0
@@ -250,7 +275,8 @@ def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages,
         if event.error is not None:
             walked.lost.append(LostRows(first, stop, event.error))
         elif first < selected[1] and max(stop, first + 1) > selected[0]:  # an empty page may be damaged, too
-            event.page[0, P_ROW], event.page[0, P_IN_CHUNK] = first, number + len(walked.dictionary)
+            before = len(walked.dictionary) or int(chunk[0, C_FIRST_IS_DICTIONARY])
+            event.page[0, P_ROW], event.page[0, P_IN_CHUNK] = first, number + before
             pages.append(event.page)
             spans.append((first, stop))
         number += 1
@@ -258,10 +284,10 @@ def _walk_locations(walked: WalkedChunk, chunk: np.ndarray, located: ChunkPages,
 
 
 def _read_located(
-    raw: np.ndarray, chunk: np.ndarray, place: tuple[int, int], rows: tuple[int, int] | None, repeated: bool
+    scan: Callable[[], np.ndarray], place: tuple[int, int], rows: tuple[int, int] | None, repeated: bool
 ) -> PageEvent:
-    """Read the page between two positions: a data page with some rows, or the dictionary page (None)."""
-    found: np.ndarray | ParquetError = catch_damage(_scan_page, raw, chunk, *place)
+    """Read the page between two positions by `scan`: a data page with some rows, or the dictionary page (None)."""
+    found: np.ndarray | ParquetError = catch_damage(scan)
     if rows is not None and not isinstance(found, ParquetError):
         defect = _page_defect(found, place[1], rows, repeated)
         found = found if defect is None else defect
@@ -270,14 +296,14 @@ def _read_located(
     return PageEvent(place[0], found, place[1])
 
 
-def _scan_page(raw: np.ndarray, chunk: np.ndarray, position: int, end: int) -> np.ndarray:
-    """Return the row of the page table of the one page between two positions of a chunk."""
+def _scan_page(walked: WalkedChunk, chunk: np.ndarray, position: int, end: int, ordinal: int) -> np.ndarray:
+    """Return the row of the page table of the one page between two positions of a chunk, with its ordinal there."""
     one_page = chunk.copy()
     one_page[0, [C_START, C_END]] = position, end
     one_page[0, C_NUM_VALUES] = -1  # no more than the first page
     one_page[0, [C_ROW_START, C_ROW_STOP]] = -1, _ALL_ROWS
-    scan = HeaderScan(one_page)
-    scan.scan(raw, end, position)
+    scan = HeaderScan(one_page, walked.keys, ordinal)
+    scan.scan(walked.raw, end, position)
     return scan.page_table
 
 
@@ -285,7 +311,7 @@ def _page_defect(page: np.ndarray, end: int, rows: tuple[int, int], repeated: bo
     """Return the error of a page that is not the data page of the offset index, with these rows (exclusive end)."""
     if not len(page) or page[0, P_TYPE] == DICTIONARY_PAGE:
         return CorruptPageError("the header is not that of a data page, but the offset index locates one here")
-    if page[0, P_BODY] + page[0, P_COMPRESSED] != end:
+    if stored_ends(page, page[0, P_SEALED])[0] != end:
         return CorruptPageError("the page header and the offset index differ in size")
     if not repeated and page[0, P_NUM_VALUES] != rows[1] - rows[0]:
         return CorruptPageError("the page header has another number of values than the rows of the offset index")

@@ -133,7 +133,8 @@ def _locate_pages(tables: TolerantChunkTables, task: DecodeTask, leaf: Leaf) -> 
 
     def locate() -> ChunkPages | None:
         record = tables.footer.chunks.chunk_record(row_group, leaf.index)
-        return read_chunk_pages(task.context.reader, record, start, end, tables.num_rows(row_group))
+        reader, num_rows = task.context.reader, tables.num_rows(row_group)
+        return read_chunk_pages(reader, record, (row_group, leaf.index), (start, end), num_rows)
 
     located = catch_damage(locate)
     if located is None or isinstance(located, ParquetError) or not located.is_complete:

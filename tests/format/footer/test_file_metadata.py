@@ -13,7 +13,7 @@ from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
 from numparq import ParquetFile
-from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
+from numparq.errors import DecryptionError, InvalidFileError, ParquetError
 from numparq.format.footer import tail as footer_module
 from numparq.format.footer.column_chunks import CHUNK_FIELDS, CHUNK_FLAGS
 from numparq.format.footer.file_metadata import Footer
@@ -212,7 +212,7 @@ def test_error_messages(content, message):
 
 
 def test_encrypted_footer_is_refused():
-    with pytest.raises(UnsupportedError, match="footer is encrypted"):
+    with pytest.raises(DecryptionError, match="footer is encrypted; pass decryption="):
         ParquetFile(b"PARE" + bytes(40) + b"PARE")
 
 

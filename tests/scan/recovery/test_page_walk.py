@@ -42,7 +42,7 @@ def chunk(request):
     tables = ChunkTables(opened._file.footer, [leaf], [0], opened._file.footer_start, None)
     table = tables.chunk_table([0], [choose_output_type(leaf)], RowSlices.single(0, 0, 500))
     record = opened._file.footer.chunks.chunk_record(0, 0)
-    return reader, table, read_chunk_pages(reader, record, *table[0, [C_START, C_END]].tolist(), 500)
+    return reader, table, read_chunk_pages(reader, record, (0, 0), tuple(table[0, [C_START, C_END]].tolist()), 500)
 
 
 @pytest.mark.parametrize("lacking", [0, 1, 3, 4, None])

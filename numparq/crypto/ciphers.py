@@ -1,0 +1,106 @@
+"""Modules opened and sealed (Encryption.md): length, nonce, ciphertext and, in GCM, a tag."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from numparq.errors import DecryptionError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    from .key import Key
+
+LENGTH_BYTES, NONCE_BYTES, TAG_BYTES = 4, 12, 16
+PLAINTEXT_OFFSET = LENGTH_BYTES + NONCE_BYTES
+GCM_OVERHEAD = PLAINTEXT_OFFSET + TAG_BYTES
+CTR_OVERHEAD = PLAINTEXT_OFFSET
+_FIRST_COUNTER = (1).to_bytes(4, "big")
+
+
+@cache
+def _check_cryptography() -> None:
+    """Raise ImportError without a version that decrypts in place."""
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        has_it = hasattr(AESGCM, "decrypt_into")  # since 47; since 50 its calls release the GIL
+    except ImportError:
+        has_it = False
+    if not has_it:
+        raise ImportError("encrypted files need cryptography 50 or newer: pip install numparq[encryption]")
+
+
+def make_gcm(key: Key) -> AESGCM:
+    """Return the AESGCM object of a key, which all threads may share."""
+    _check_cryptography()
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key.value)
+
+
+def module_length(raw: bytes | memoryview, start: int, end: int, overhead: int) -> int:
+    """Return the stored length of the module at `start`, whose bytes end before `end`; DecryptionError if it lies."""
+    length = int.from_bytes(raw[start : start + LENGTH_BYTES], "little") + LENGTH_BYTES if end - start >= 4 else 0
+    if not overhead <= length <= end - start:
+        raise DecryptionError("the module has an impossible length: the file was cut off or changed")
+    return length
+
+
+def failure(label: str) -> DecryptionError:
+    """Return the error of a module that does not authenticate."""
+    return DecryptionError(f"the {label} did not authenticate: the key is wrong or the file was changed")
+
+
+def open_module(key: Key, module: bytes, aad: bytes, label: str = "module") -> bytes:
+    """Return the plaintext of a whole GCM module, which begins with its length."""
+    length = module_length(module, 0, len(module), GCM_OVERHEAD)
+    if length != len(module):
+        raise DecryptionError(f"bytes follow the {label}: the file was changed")
+    gcm = make_gcm(key)
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        return gcm.decrypt(module[LENGTH_BYTES:PLAINTEXT_OFFSET], module[PLAINTEXT_OFFSET:], aad)
+    except InvalidTag:
+        raise failure(label) from None
+
+
+def decrypt_gcm(gcm: AESGCM, module: memoryview, aad: bytes, label: str) -> None:
+    """Decrypt a whole GCM module where it lies; its plaintext begins at PLAINTEXT_OFFSET.
+
+    A plaintext that does not authenticate is zeroed: the library writes it before it checks the tag.
+    """
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        gcm.decrypt_into(
+            module[LENGTH_BYTES:PLAINTEXT_OFFSET], module[PLAINTEXT_OFFSET:], aad, module[PLAINTEXT_OFFSET:-TAG_BYTES]
+        )
+    except InvalidTag:
+        module[PLAINTEXT_OFFSET:] = bytes(len(module) - PLAINTEXT_OFFSET)
+        raise failure(label) from None
+
+
+def decrypt_ctr(key: Key, module: memoryview) -> None:
+    """Decrypt a whole CTR module where it lies; its plaintext begins at PLAINTEXT_OFFSET. Nothing authenticates it."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    counter = bytes(module[LENGTH_BYTES:PLAINTEXT_OFFSET]) + _FIRST_COUNTER
+    decryptor = Cipher(algorithms.AES(key.value), modes.CTR(counter)).decryptor()
+    decryptor.update_into(module[PLAINTEXT_OFFSET:], module[PLAINTEXT_OFFSET:])
+
+
+def seal_module(key: Key, plaintext: bytes, aad: bytes) -> bytes:
+    """Return plaintext as a GCM module, with its length."""
+    nonce = os.urandom(NONCE_BYTES)
+    sealed = make_gcm(key).encrypt(nonce, plaintext, aad)
+    return (NONCE_BYTES + len(sealed)).to_bytes(LENGTH_BYTES, "little") + nonce + sealed
+
+
+def sign_footer(key: Key, footer: bytes, nonce: bytes, aad: bytes) -> bytes:
+    """Return the tag that signs a plaintext footer: that of GCM over its bytes, whose ciphertext is not stored."""
+    sealed = make_gcm(key).encrypt(nonce, footer, aad)
+    return sealed[-TAG_BYTES:]
