@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .format import variant as variant
     from .io.coalesce import Coalescing
     from .kernels.kernel_groups import warmup
+    from .keys.direct import Decryption
     from .tools.salvage.file import salvage
     from .tools.salvage.output import Salvaged
     from .tools.verify.deviations import Deviation
@@ -52,6 +53,7 @@ __all__ = [
     "CorruptPageError",
     "Dataset",
     "DatasetWriter",
+    "Decryption",
     "DecryptionError",
     "Deviation",
     "FilePruner",
@@ -93,6 +95,7 @@ _MODULE_OF = {
     "col": "expr.column",
     "RuntimeFilter": "expr.runtime_filter",
     "Coalescing": "io.coalesce",
+    "Decryption": "keys.direct",
     "ParquetError": "errors",
     "InvalidFileError": "errors",
     "CorruptPageError": "errors",

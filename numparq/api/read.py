@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.open_table import open_table
-from numparq.errors import UnsupportedError, short_traceback
+from numparq.errors import short_traceback
 from numparq.file.argument_advice import READ_ADVICE
+from numparq.keys.direct import check_decryption
 from numparq.scan.options import ScanOptions
 from numparq.types.choose import resolve_dtype_backend
 from numparq.typing import (
@@ -33,6 +34,7 @@ from numparq.util.arguments import explain_unknown_arguments
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.crypto.key import KeySource
     from numparq.io.coalesce import Coalescing
 
 
@@ -62,7 +64,7 @@ def read_parquet(
     geometries: Geometries = "wkb",
     variants: Variants = "values",
     files: Files = "references",
-    decryption: object = None,
+    decryption: KeySource | None = None,
     verify_crc: bool = True,
     on_error: OnError = "raise",
     memory_limit: int | None = None,
@@ -155,8 +157,9 @@ def read_parquet(
     memory_limit : int, optional
         Bytes of memory. A read that would take more, as estimated from the footers, raises LimitError before it
         starts; `ParquetFile.iter_batches` reads in parts.
-    decryption
-        Not supported yet: anything but the default raises UnsupportedError.
+    decryption : Decryption, optional
+        Keys of encrypted files. With keys, a file that is not encrypted is refused unless the keys allow it. Datasets
+        of several files are not decrypted yet.
 
     Returns
     -------
@@ -188,7 +191,7 @@ def read_parquet(
     1  NaN
     """
     if decryption is not None:
-        raise UnsupportedError("read_parquet(decryption=...) is not supported by this version of numparq")
+        check_decryption(decryption)
     options = ScanOptions(
         filters=filters,
         runtime_filters=runtime_filters,
@@ -210,6 +213,8 @@ def read_parquet(
         progress=progress,
     )
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
+    if decryption is not None:
+        opening["decryption"] = decryption
     table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
     try:
         return table._read(columns, options)

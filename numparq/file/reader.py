@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import error_context, short_traceback
+from numparq.keys.direct import check_decryption
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import Scan
 from numparq.typing import ColumnName, Columns, FileSystem, Filters, PathOrBuffer, RowRange, StorageOptions
@@ -101,6 +102,8 @@ class ParquetFile(ReadableTable):
         external_files: bool = False,
         decryption: KeySource | None = None,
     ) -> None:
+        if decryption is not None:
+            check_decryption(decryption)
         self._file = ReadableFile(
             path,
             storage_options=storage_options,

@@ -196,6 +196,20 @@ def test_caches_serve_only_readers_with_the_same_keys(tmp_path):
         assert len(file.read(filters=filters)) == 1
 
 
+def test_read_parquet_decrypts_a_file_and_a_folder_of_one(tmp_path):
+    path = tmp_path / "a.parquet"
+    path.write_bytes(encrypt(table(), ["a"], **OPTIONS))
+    keys = numparq.Decryption(key_retriever=lambda metadata: MaterialKeys().footer_key(metadata).value)
+    expected = plain_file().read()
+    for name in (path, tmp_path, str(tmp_path / "*.parquet")):
+        pd.testing.assert_frame_equal(numparq.read_parquet(name, decryption=keys), expected)
+    (tmp_path / "b.parquet").write_bytes(path.read_bytes())
+    with pytest.raises(numparq.UnsupportedError, match="reads a single file"):
+        numparq.read_parquet(tmp_path, decryption=keys)
+    with pytest.raises(DecryptionError, match="the footer is encrypted; pass decryption="):
+        numparq.read_parquet(tmp_path)
+
+
 def test_files_with_keys_are_not_pickled(parquet_testing):
     import pickle
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq import CorruptPageError, ParquetFile, SchemaError, UnsupportedError, read_parquet
+from numparq import CorruptPageError, ParquetFile, SchemaError, read_parquet
 from support.compare import assert_frames_equal, read_by_pandas, write_by_pyarrow
 
 pa = pytest.importorskip("pyarrow")
@@ -387,10 +387,10 @@ def test_dtype_backend(data):
             read_parquet(data, dtype_backend=wrong)
 
 
-def test_decryption_is_not_supported(data):
-    with pytest.raises(UnsupportedError, match=r"read_parquet\(decryption=.*not supported") as caught:
-        read_parquet(data, decryption={})
-    assert isinstance(caught.value, NotImplementedError)
+def test_decryption_must_have_keys(data):
+    for read in (read_parquet, ParquetFile):
+        with pytest.raises(TypeError, match=r"decryption must be a numparq\.Decryption or None, not dict"):
+            read(data, decryption={})
 
 
 @pytest.mark.parametrize("option", [{"schema": {}}, {"resolve": "field_id"}], ids=lambda option: next(iter(option)))

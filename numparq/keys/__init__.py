@@ -1,0 +1,1 @@
+"""Keys of encrypted files: given directly, or by a function."""
