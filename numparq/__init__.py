@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .io.coalesce import Coalescing
     from .kernels.kernel_groups import warmup
     from .keys.direct import Decryption
+    from .keys.encryption import Encryption
     from .tools.salvage.file import salvage
     from .tools.salvage.output import Salvaged
     from .tools.verify.deviations import Deviation
@@ -56,6 +57,7 @@ __all__ = [
     "Decryption",
     "DecryptionError",
     "Deviation",
+    "Encryption",
     "FilePruner",
     "InvalidFileError",
     "LimitError",
@@ -96,6 +98,7 @@ _MODULE_OF = {
     "RuntimeFilter": "expr.runtime_filter",
     "Coalescing": "io.coalesce",
     "Decryption": "keys.direct",
+    "Encryption": "keys.encryption",
     "ParquetError": "errors",
     "InvalidFileError": "errors",
     "CorruptPageError": "errors",

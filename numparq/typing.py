@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .expr.column import ColumnReference
     from .expr.expression import Expression
     from .expr.runtime_filter import RuntimeFilter
+    from .format.file_encryption import FileKeys
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # A path, a URL, the bytes of a file, or a file object opened for binary reading or writing.
@@ -92,6 +93,16 @@ StorageOptions: TypeAlias = dict[str, Any] | None
 FileSystem: TypeAlias = Any
 
 
+class EncryptionKeys(Protocol):
+    """Keys of files to write, such as `numparq.Encryption`."""
+
+    def file_keys(self, paths: Sequence[tuple[str, ...]]) -> FileKeys:
+        """Return the keys of a file with these leaf columns; SchemaError for a name that matches none."""
+
+    def may_encrypt(self, column: str) -> bool:
+        """Whether a column, or any leaf column of it, may be encrypted."""
+
+
 class EncodingOptions(TypedDict, total=False):
     """Options of columns besides their codec, as in `numparq.to_parquet`."""
 
@@ -127,6 +138,7 @@ class RowGroupOptions(TypedDict, total=False):
     store_schema: bool
     checkpoint_row_groups: int | None
     append: bool
+    encryption: EncryptionKeys | None
 
 
 class FileOptions(ColumnWriteOptions, RowGroupOptions, total=False):

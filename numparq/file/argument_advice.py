@@ -93,7 +93,7 @@ _WRITE: _Rows = (
     ("mkdir mkdirs lazy maintain_order preserve_order writer_engine_version file_scheme fixed_text", _NO_EFFECT),
     ("header errors", _NO_TEXT),
     ("options", "pass the options themselves"),
-    ("encryption", "this version of numparq does not encrypt"),
+    ("encryption_config", "use encryption=numparq.Encryption(...)"),
 )
 _WRITER: _Rows = (
     ("df table data frame dataframe index preserve_index", "pass it to write()"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numparq.column.scratch import ThreadScratch
 from numparq.column.write.chunk import EncodedLeaf
+from numparq.errors import UnsupportedError
 from numparq.format.footer.retype import replace_chunks, retype_chunks, row_group_rows
 from numparq.format.footer.rewrite import FooterParts
 from numparq.format.footer.tail import MAGIC
@@ -16,8 +17,12 @@ from numparq.io.sink import Sink
 from numparq.util.version import CREATED_BY
 
 from .null_leaves import NullLevels, moved_leaf
-from .row_groups import WrittenRowGroups
+from .row_groups import Placement, WrittenRowGroups
 from .write_plan import WritePlan
+
+if TYPE_CHECKING:
+    from numparq.column.write.sealed_pages import PageSealing
+    from numparq.format.file_encryption import FileEncryption
 
 
 class FileAssembler:
@@ -31,6 +36,8 @@ class FileAssembler:
         Row groups start at multiples of so many bytes.
     sorting_columns : list of dict, or None
         SortingColumn structs of all row groups.
+    encryption : FileEncryption or None
+        Sealers of an encrypted file.
     null_levels : NullLevels
         Levels of the nested null leaves.
     """
@@ -47,6 +54,7 @@ class FileAssembler:
         self._created_by = CREATED_BY.format(version=version)
         self._row_groups: list[EncodedThrift] = []
         self.alignment: int | None = None
+        self.encryption: FileEncryption | None = None
         self.sorting_columns: list[dict[str, Any]] | None = None
         self._unindexed: list[WrittenRowGroups] = []
         self._last_end = (-1, b"")  # end and bytes of the last footer
@@ -74,6 +82,8 @@ class FileAssembler:
         self._row_groups = [retype_chunks(group, types) for group in self._row_groups]
         counts = {index: len(leaf_columns([node])) for index, node in leaves.items() if node.physical is None}
         if counts:
+            if self.encryption is not None:  # leaf columns that follow would have other ordinals
+                raise UnsupportedError("a column of nulls cannot become nested in an encrypted file; pass schema=")
             groups = enumerate(self._row_groups)
             self._row_groups = [self._rewrite_chunks(number, group, counts, scratch) for number, group in groups]
             self.null_levels.replace_leaves(counts)
@@ -89,21 +99,38 @@ class FileAssembler:
             for leaf in plan.leaves[first : first + count]:
                 encoded.append(plan.encoder.encode_nulls(leaf, *levels, num_rows, scratch))
                 paths.append(plan.paths[leaf.index])
-        written = WrittenRowGroups(self._sink, encoded, paths, [num_rows], None)
+        written = WrittenRowGroups(self._sink, encoded, paths, [num_rows], Placement())
         written.write_bloom_filters(self._sink)
         written.write_page_indexes(self._sink)
         return replace_chunks(row_group, counts, written.encode(0, None)[0])
 
     def write_magic(self) -> None:
         """Write the magic number at the start of the file."""
-        self._sink.write(MAGIC)
+        self._sink.write(MAGIC if self.encryption is None else self.encryption.magic)
+
+    def page_sealing(self, num_row_groups: int) -> PageSealing | None:
+        """Return what seals the pages of the next row groups; UnsupportedError if there would be too many."""
+        if self.encryption is None:
+            return None
+        from numparq.column.write.sealed_pages import PageSealing
+
+        self.encryption.check_row_groups(self.num_row_groups + num_row_groups)
+        return PageSealing(self.encryption.sealers, self.num_row_groups)
 
     def add_row_groups(self, leaves: Sequence[EncodedLeaf], num_rows: Sequence[int]) -> None:
         """Write consecutive row groups of `num_rows` rows each; `leaves` holds their chunks by leaf column."""
         for index in self.plan.null_leaves:
             for group, levels in enumerate(leaves[index].levels, self.num_row_groups):
                 self.null_levels.add(index, group, *levels)
-        self._unindexed.append(WrittenRowGroups(self._sink, leaves, self.plan.paths, num_rows, self.alignment))
+        self._unindexed.append(
+            WrittenRowGroups(
+                self._sink,
+                leaves,
+                self.plan.paths,
+                num_rows,
+                Placement(self.alignment, self.encryption, self.num_row_groups),
+            )
+        )
         self.num_rows += sum(num_rows)
         self.num_row_groups += len(num_rows)
 
@@ -114,13 +141,18 @@ class FileAssembler:
         """
         self._write_indexes()
         footer = self._encode_footer(key_value_metadata)
-        if self._last_end != (self._sink.position, footer):
+        if self.encryption is not None:
+            self._sink.write(self.encryption.seal_footer(footer))
+        elif self._last_end != (self._sink.position, footer):
             self._sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
             self._last_end = (self._sink.position, footer)
 
     def _encode_footer(self, key_value_metadata: Mapping[str, str | bytes]) -> bytes:
         if self._existing:
             return self._existing.encode(self._row_groups, self.num_rows, key_value_metadata, self._created_by)
+        row_groups = self._row_groups
+        if self.encryption is not None:
+            row_groups = [self.encryption.seal_row_group(each, number) for number, each in enumerate(row_groups)]
         pairs = [{"key": key, "value": value} for key, value in key_value_metadata.items()]
         return encode_struct(
             "FileMetaData",
@@ -128,7 +160,7 @@ class FileAssembler:
                 "version": 1,
                 "schema": self.plan.schema,
                 "num_rows": self.num_rows,
-                "row_groups": self._row_groups,
+                "row_groups": row_groups,
                 "key_value_metadata": pairs or None,
                 "created_by": self._created_by,
                 "column_orders": self.plan.column_orders,

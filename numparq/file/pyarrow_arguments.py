@@ -111,7 +111,7 @@ _WRITE_TABLE: dict[str, Translation] = {
     ),
     "use_content_defined_chunking": _accept_only(None, False, instead="use max_rows_per_page and data_page_size"),
     "write_time_adjusted_to_utc": _accept_only(None, False, instead="times of day are always written as local times"),
-    "encryption_properties": _accept_only(None, instead="this version of numparq does not encrypt"),
+    "encryption_properties": _accept_only(None, instead="use encryption=numparq.Encryption(...)"),
     # write_dataset
     "max_rows_per_group": _rename("row_group_size"),
     "min_rows_per_group": _accept_only(None, 0, instead="use row_group_size for the rows of a row group"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numparq.column.write.chunk import EncodedChunk, EncodedLeaf, encode_encoding_stats, encode_encodings
 from numparq.column.write.pages import EncodedPage
+from numparq.crypto.aad import ModuleId, ModuleType
 from numparq.format.page_header import page_header_template
 from numparq.format.page_index import (
     ColumnIndexWriter,
@@ -21,6 +22,9 @@ from numparq.format.thrift.encode import EncodedThrift, encode_field, encode_lis
 from numparq.format.thrift.templates import StructRecords, StructTemplate
 from numparq.io.sink import Sink
 from numparq.kernels.thrift.encode import ABSENT
+
+if TYPE_CHECKING:
+    from numparq.format.file_encryption import FileEncryption
 
 _ENCODED = ("meta_data.encodings", "meta_data.path_in_schema", "meta_data.encoding_stats")
 _CHUNK_FIELDS = (
@@ -67,6 +71,14 @@ def _group_template() -> StructTemplate:
     return StructTemplate("RowGroup", _GROUP_FIELDS, ("columns", "sorting_columns"))
 
 
+class Placement(NamedTuple):
+    """How row groups are written: the block at whose multiples they start, the sealers, and the first one's ordinal."""
+
+    alignment: int | None = None
+    encryption: FileEncryption | None = None
+    first_row_group: int = 0
+
+
 class _Group(NamedTuple):
     """Totals of a row group."""
 
@@ -79,8 +91,7 @@ class _Group(NamedTuple):
 class WrittenRowGroups:
     """Consecutive row groups that are written to a sink; their indexes are not.
 
-    `paths` are the encoded `path_in_schema` of the leaves; `alignment` is the block at whose multiples row groups
-    start, or None.
+    `paths` are the encoded `path_in_schema` of the leaves.
     """
 
     def __init__(
@@ -89,8 +100,9 @@ class WrittenRowGroups:
         leaves: Sequence[EncodedLeaf],
         paths: Sequence[bytes],
         num_rows: Sequence[int],
-        alignment: int | None,
+        placement: Placement,
     ) -> None:
+        alignment, self._encryption, self._first_row_group = placement
         self._groups: list[_Group] = []
         self._num_leaves = len(leaves)
         self._chunks = StructRecords(_chunk_template())
@@ -145,6 +157,8 @@ class WrittenRowGroups:
         Returns its bytes before compression, and where it ends.
         """
         chunk, parts, headers = leaf.chunks[group], self._parts, self._headers
+        if self._encryption is not None:
+            headers = self._seal_headers(self._encryption, leaf, group)
         locations: list[int] = []
         uncompressed, start = 0, position
         if chunk.dictionary is not None:
@@ -223,26 +237,56 @@ class WrittenRowGroups:
     def write_bloom_filters(self, sink: Sink) -> None:
         """Write the Bloom filters, and note where they are."""
         if any(self._bloom_filters):
-            self._set_locations("meta_data.bloom_filter_offset", [_write(sink, each) for each in self._bloom_filters])
+            blooms = self._bloom_filters if self._encryption is None else self._seal_bloom_filters(self._encryption)
+            self._set_locations("meta_data.bloom_filter_offset", [_write(sink, each) for each in blooms])
+
+    def _seal_headers(
+        self, encryption: FileEncryption, leaf: EncodedLeaf, group: int
+    ) -> dict[int, Iterator[memoryview]]:
+        """Return by page type the sealed headers of a chunk's pages, or all plain headers for a plain column."""
+        from numparq.column.write.sealed_pages import seal_headers
+
+        sealer, chunk = encryption.sealers[leaf.leaf.index], leaf.chunks[group]
+        if sealer is None:
+            return self._headers
+        pages = chunk.pages if chunk.dictionary is None else [chunk.dictionary, *chunk.pages]
+        plain = [next(self._headers[page.type]) for page in pages]
+        sealed = seal_headers(sealer, chunk, self._first_row_group + group, leaf.leaf.index, plain)
+        return dict.fromkeys((page.type for page in pages), sealed)
+
+    def _seal_bloom_filters(self, encryption: FileEncryption) -> list[bytes | None]:
+        """Return the Bloom filters of all chunks as they are stored."""
+        return [
+            None
+            if data is None
+            else encryption.seal_bloom_filter(
+                data, self._first_row_group + at // self._num_leaves, at % self._num_leaves
+            )
+            for at, data in enumerate(self._bloom_filters)
+        ]
 
     def write_page_indexes(self, sink: Sink) -> None:
         """Write column indexes and offset indexes of one row group after the other, and note where they are."""
         column_indexes, offset_indexes = iter(self._column_indexes), iter(self._offset_indexes)
         column_places: list[tuple[int, int]] = []
         offset_places: list[tuple[int, int]] = []
-        parts: list[memoryview] = []
+        parts: list[bytes | memoryview] = []
         position = sink.position
-        for first in range(0, len(self._has_offset_index), max(self._num_leaves, 1)):
+        starts = range(0, len(self._has_offset_index), max(self._num_leaves, 1))
+        for ordinal, first in enumerate(starts, self._first_row_group):
             group = slice(first, first + self._num_leaves)
-            for structs, places, flags in (
-                (column_indexes, column_places, self._has_column_index),
-                (offset_indexes, offset_places, self._has_offset_index),
+            for structs, places, flags, kind in (
+                (column_indexes, column_places, self._has_column_index, ModuleType.COLUMN_INDEX),
+                (offset_indexes, offset_places, self._has_offset_index, ModuleType.OFFSET_INDEX),
             ):
-                for has in flags[group]:
+                for leaf, has in enumerate(flags[group]):
                     if not has:
                         places.append((ABSENT, ABSENT))
                         continue
-                    parts.append(next(structs))
+                    data: bytes | memoryview = next(structs)
+                    if self._encryption is not None:
+                        data = self._encryption.seal_index(data, ModuleId(kind, ordinal, leaf))
+                    parts.append(data)
                     places.append((position, len(parts[-1])))
                     position += len(parts[-1])
         sink.write(b"".join(parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,13 @@ from numparq.format.schema_node import SchemaNode, leaf_columns, to_schema_eleme
 from numparq.format.thrift.encode import EncodedThrift, encode_field
 from numparq.kernels.enums import BYTE_ARRAY, DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY
 from numparq.util.bounded_cache import fork_safe_lru_cache
-from numparq.util.worker_pool import WorkerPool
 
 from .null_leaves import nested_null_leaves
+from .writer_context import WriterContext
 from .writer_options import WriterOptions
+
+if TYPE_CHECKING:
+    from numparq.column.write.sealed_pages import PageSealing
 
 # Smaller chunks are mostly Python code, where threads only contend for the GIL.
 _MIN_PARALLEL_ROWS = 4096
@@ -85,7 +88,7 @@ _cached_plan = fork_safe_lru_cache(_MAX_CACHED)(_build_plan)
 class _Rows(NamedTuple):
     """Rows to encode: `bounds` of their row groups, from 0 on, and the number of the row group if there is one.
 
-    `scratch` are the buffers to encode them with.
+    `scratch` are the buffers to encode them with; `sealing` encrypts their pages.
     """
 
     start: int
@@ -93,6 +96,7 @@ class _Rows(NamedTuple):
     bounds: list[int]
     row_group: int | None
     scratch: ThreadScratch
+    sealing: PageSealing | None
 
 
 class ColumnEncoder:
@@ -119,15 +123,17 @@ class ColumnEncoder:
         columns: Sequence[SourceColumn],
         bounds: Sequence[int],
         row_group: int | None,
-        pool: WorkerPool,
-        scratch: ThreadScratch,
+        context: WriterContext,
+        sealing: PageSealing | None = None,
     ) -> list[EncodedLeaf]:
         """Encode the row groups between consecutive bounds, costly columns first; `row_group` is for errors."""
-        rows = _Rows(bounds[0], bounds[-1], [bound - bounds[0] for bound in bounds], row_group, scratch)
+        rows = _Rows(
+            bounds[0], bounds[-1], [bound - bounds[0] for bound in bounds], row_group, context.scratch, sealing
+        )
         encoded: list[EncodedLeaf | None] = [None] * self._num_leaves
         if rows.bounds[1] >= _MIN_PARALLEL_ROWS:
             order = sorted(range(len(columns)), key=self._cost)
-            pool.run([partial(self._encode_column, columns[number], number, rows, encoded) for number in order])
+            context.pool.run([partial(self._encode_column, columns[number], number, rows, encoded) for number in order])
         else:
             for numbers in self._joined_columns(columns, rows.bounds[-1]):
                 self._encode_columns(columns, numbers, rows, encoded)
@@ -179,6 +185,8 @@ class ColumnEncoder:
                 values = sources[0].convert(parts)
                 leaves, (_, encoder) = [self._leaves[number][0][0] for number in numbers], self._leaves[numbers[0]][0]
                 for leaf in encoder.encode(leaves, values, rows.bounds, rows.scratch.get()):
+                    if rows.sealing is not None:
+                        rows.sealing.seal(leaf)
                     encoded[leaf.leaf.index] = leaf
                 return
             except ParquetError:
@@ -190,4 +198,7 @@ class ColumnEncoder:
         with error_context(row_group=rows.row_group, column=column.node.name):
             found = column.read_leaves(rows.start, rows.stop)
             for (leaf, encoder), values in zip(self._leaves[number], found, strict=True):
-                (encoded[leaf.index],) = encoder.encode([leaf], values, rows.bounds, rows.scratch.get())
+                (each,) = encoder.encode([leaf], values, rows.bounds, rows.scratch.get())
+                if rows.sealing is not None:
+                    rows.sealing.seal(each)
+                encoded[leaf.index] = each

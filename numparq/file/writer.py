@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any, Unpack
 
 from numparq.column.leaf_values import SourceColumn
-from numparq.column.scratch import ThreadScratch
 from numparq.column.write.chunk import EncodedLeaf
 from numparq.errors import ParquetError, SchemaError, error_context
 from numparq.format.key_values.arrow import arrow_schema_value
@@ -17,12 +16,17 @@ from numparq.from_pandas.frame import ShreddedFrame, shred_frame
 from numparq.from_pandas.user_schema import UserColumn, parse_schema
 from numparq.io.open import open_sink
 from numparq.io.sink import BytesSink, Sink
-from numparq.typing import ColumnWriteOptions, FrameOrArrow, PathOrBuffer, SortingColumns, StorageOptions
-from numparq.util.arguments import check_flag, check_optional_positive_int, thread_count
-from numparq.util.progress import ProgressBar
+from numparq.typing import (
+    ColumnWriteOptions,
+    EncryptionKeys,
+    FrameOrArrow,
+    PathOrBuffer,
+    SortingColumns,
+    StorageOptions,
+)
+from numparq.util.arguments import check_flag, check_optional_positive_int
 from numparq.util.transaction import TransactionalWriter
 from numparq.util.version import __version__
-from numparq.util.worker_pool import WorkerPool
 
 from . import writer_options
 from .append import extend_key_values, open_existing
@@ -31,29 +35,16 @@ from .argument_advice import WRITER_ADVICE
 from .arrow_types import without_dictionaries
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
+from .encryption import begin_encryption, check_encryption, hide_values
 from .fit_frame import fit_frame, frame_schema
 from .key_value_metadata import check_key_values
 from .null_leaves import retyped_leaves
 from .write_plan import WritePlan, write_plan
+from .writer_context import WriterContext
 from .writer_options import RowGroupSize, WriterOptions, check_option_names
 
 _BATCH_VALUES = 1 << 18  # row groups are encoded together up to so many values
 MAX_ALIGNMENT = 1 << 30
-
-
-class WriterContext:
-    """Worker pool, scratch buffers and progress bar of a writer; several writers may share them."""
-
-    def __init__(self, threads: int | None = None, progress: bool = False) -> None:
-        self.pool = WorkerPool(thread_count(threads))
-        self.scratch = ThreadScratch()
-        self.progress = ProgressBar(progress, "writing")
-
-    def close(self) -> None:
-        """Wait for the threads, and release the buffers."""
-        self.progress.close()
-        self.pool.__exit__()  # after Ctrl-C, running jobs may still use the buffers
-        self.scratch.close()
 
 
 class ParquetWriter(TransactionalWriter):
@@ -92,7 +83,7 @@ class ParquetWriter(TransactionalWriter):
         Threads that encode; default: one for each core that this process may use, at most 8.
     progress : bool, default False
         Whether to show a progress bar, as in `numparq.read_parquet`.
-    storage_options, filesystem
+    storage_options, filesystem, encryption
         As in `numparq.to_parquet`.
     **options
         Column options, as in `numparq.to_parquet`: ``compression``, ``compression_level``,
@@ -132,6 +123,7 @@ class ParquetWriter(TransactionalWriter):
         progress: bool = False,
         storage_options: StorageOptions = None,
         filesystem: Any = None,
+        encryption: EncryptionKeys | None = None,
         _context: WriterContext | None = None,
         **options: Unpack[ColumnWriteOptions],
     ) -> None:
@@ -148,6 +140,7 @@ class ParquetWriter(TransactionalWriter):
         self._given_metadata = check_key_values(key_value_metadata)
         self._store_schema = store_schema
         self._checkpoint = check_optional_positive_int(checkpoint_row_groups, "checkpoint_row_groups")
+        self._encryption = check_encryption(encryption, append, checkpoint_row_groups)
         self._own_context = WriterContext(threads, progress) if _context is None else None
         self._workshop = _context or self._own_context or WriterContext(1)
         self._assembler: FileAssembler | None = None
@@ -177,18 +170,25 @@ class ParquetWriter(TransactionalWriter):
             As in `numparq.to_parquet`.
         """
         self._check_writing()
-        with error_context(file=self._sink.name):
-            if not is_arrow_data(df):
-                self._write_shredded(shred_frame(df, index=index, schema=self._schema))
-                return
-            num_rows = self.num_rows
-            try:
-                for table in read_tables(df, self._row_group_size.max_rows, index):
-                    self._write_shredded(shred_table(table, self._schema))
-            except BaseException:
-                if self.num_rows > num_rows:  # part of the data is written
-                    self.abort()
-                raise
+        try:
+            with error_context(file=self._sink.name):
+                self._write_data(df, index)
+        except ParquetError as error:
+            hide_values(error, self._encryption)
+            raise
+
+    def _write_data(self, df: FrameOrArrow, index: bool | None) -> None:
+        if not is_arrow_data(df):
+            self._write_shredded(shred_frame(df, index=index, schema=self._schema))
+            return
+        num_rows = self.num_rows
+        try:
+            for table in read_tables(df, self._row_group_size.max_rows, index):
+                self._write_shredded(shred_table(table, self._schema))
+        except BaseException:
+            if self.num_rows > num_rows:  # part of the data is written
+                self.abort()
+            raise
 
     def _write_shredded(self, shredded: ShreddedFrame) -> None:
         """Write a frame, or rows of one, that is already shredded into leaf columns."""
@@ -223,6 +223,8 @@ class ParquetWriter(TransactionalWriter):
         assembly.alignment = self._alignment
         assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
         self._check_category_order(shredded)
+        if self._encryption is not None:
+            assembly.encryption = begin_encryption(self._encryption, plan.leaves)
         if self._existing:
             leaves = self._retyped_leaves(self._existing.columns, self._columns, assembly)
             self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer
@@ -301,9 +303,8 @@ class ParquetWriter(TransactionalWriter):
         assert self._assembler is not None
         group = self._assembler.num_row_groups if len(bounds) == 2 else None
         try:
-            return self._assembler.plan.encoder.encode(
-                columns, bounds, group, self._workshop.pool, self._workshop.scratch
-            )
+            sealing = self._assembler.page_sealing(len(bounds) - 1)
+            return self._assembler.plan.encoder.encode(columns, bounds, group, self._workshop, sealing)
         except ParquetError:
             if group is None:  # again one by one, so that the error names the row group
                 for single in pairwise(bounds):

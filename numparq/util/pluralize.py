@@ -14,7 +14,7 @@ def agree_noun(number: int, noun: str) -> str:
     """Return a noun as it follows a number: ``row`` after 1, ``rows`` after others."""
     if number == 1:
         return noun
-    if noun.endswith("y"):
+    if noun.endswith("y") and not noun.endswith("ey"):
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith("x") else f"{noun}s"
 

@@ -10,8 +10,10 @@ import pytest
 
 import numparq.pandas
 
-if importlib.util.find_spec("pyarrow") is not None:
-    pytest.skip("pyarrow is installed", allow_module_level=True)
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("pyarrow") is not None,
+    reason="pyarrow is installed",
+)
 
 
 @pytest.fixture(autouse=True)

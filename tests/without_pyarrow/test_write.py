@@ -13,8 +13,10 @@ import numparq
 from numparq.from_pandas.nested.column import nested_column
 from support.data.pandas_columns import COLUMNS, LABELS, assert_round_trip
 
-if importlib.util.find_spec("pyarrow") is not None:
-    pytest.skip("pyarrow is installed", allow_module_level=True)
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("pyarrow") is not None,
+    reason="pyarrow is installed",
+)
 
 
 def test_nested_objects_become_levels() -> None:

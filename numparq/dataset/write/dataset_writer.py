@@ -14,11 +14,13 @@ from numparq.dataset.commit.stage import Job
 from numparq.dataset.listing.files import DirectoryListing
 from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
 from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
-from numparq.errors import error_context
+from numparq.errors import ParquetError, UnsupportedError, error_context
 from numparq.file.argument_advice import WRITE_ADVICE
 from numparq.file.category_order import CategoryOrder
+from numparq.file.encryption import hide_values
 from numparq.file.fit_frame import check_merges, fits, frame_schema
-from numparq.file.writer import ParquetWriter, WriterContext
+from numparq.file.writer import ParquetWriter
+from numparq.file.writer_context import WriterContext
 from numparq.file.writer_options import DEFAULT_ROW_GROUP_ROWS, check_option_names
 from numparq.format.footer.file_metadata import Footer
 from numparq.format.footer.tail import read_footer
@@ -131,6 +133,11 @@ class DatasetWriter(TransactionalWriter):
         check_flag(write_metadata_file, "write_metadata_file")
         own = {**DatasetWriter.__init__.__annotations__, **ParquetWriter.__init__.__annotations__}
         check_option_names("DatasetWriter", options, own, WRITE_ADVICE)
+        self._encryption = options.get("encryption")
+        if write_metadata_file and self._encryption is not None:
+            raise UnsupportedError(
+                "write_metadata_file=True would copy the footers of encrypted files as plaintext; leave it out"
+            )
         ParquetWriter(None, **options, threads=1, progress=False).abort()  # raises for wrong options
         self._schema, self._behavior = schema, existing_data_behavior
         self._columns = FramePartitioner(_labels(partition_cols))
@@ -183,8 +190,10 @@ class DatasetWriter(TransactionalWriter):
                 for batch in frame.batches():
                     self._written |= {stretch.values for stretch in batch}
                     self._spread.write(batch)
-        except BaseException:  # part of the frame may be written already
+        except BaseException as error:  # part of the frame may be written already
             self.abort()
+            if isinstance(error, ParquetError):
+                hide_values(error, self._encryption)
             raise
 
     def _partition(self, df: FrameOrArrow, index: bool | None) -> Iterator[PartitionedFrame]:
@@ -216,13 +225,16 @@ class DatasetWriter(TransactionalWriter):
             self._known, self._own = self._own, None
             self._spread.close()
         known = frame.fit(self._known)
-        if known != self._known and self._behavior != "error":
+        if known != self._known and self._behavior != "error" and self._encryption is None:
             self._samples.append(_without_rows(frame.whole))
         self._known = known
 
     def _fit_to_existing(self, frame: PartitionedFrame) -> None:
-        """Cast the columns of the first frame to the types of a file that stays, where these hold all values."""
-        if self._behavior == "error":
+        """Cast the columns of the first frame to the types of a file that stays, where these hold all values.
+
+        Not with encryption: their footers may be encrypted with other keys.
+        """
+        if self._behavior == "error" or self._encryption is not None:
             return
         listing = self._job.list_files()
         changes = self._plan(listing, frame.partitions)
@@ -266,7 +278,7 @@ class DatasetWriter(TransactionalWriter):
 
         A file in a partition would need values, and one outside of all partitions would stand in the way of later ones.
         """
-        if found.files or self._all_columns is None:
+        if found.files or self._all_columns is None or self._encryption is not None:
             return CommitChanges()
         stale = os.path.join(self._job.base, METADATA_FILE)
         gone = [entry.path for entry in found.hidden if entry.path == stale]

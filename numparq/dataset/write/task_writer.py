@@ -16,7 +16,8 @@ from numparq.dataset.listing.patterns import is_hidden_path
 from numparq.dataset.partitions.partitioning import format_hive_path
 from numparq.errors import SchemaError
 from numparq.file.category_order import CategoryOrder
-from numparq.file.writer import ParquetWriter, WriterContext
+from numparq.file.writer import ParquetWriter
+from numparq.file.writer_context import WriterContext
 from numparq.from_pandas.arrow_stream import arrow_to_frame, is_arrow_data, read_table, without_views
 from numparq.from_pandas.frame import shred_frame
 from numparq.from_pandas.user_schema import UserColumn

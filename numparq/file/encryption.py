@@ -1,0 +1,50 @@
+"""Encryption of written files: what of a call cannot be encrypted, and the sealers of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from numparq.errors import ParquetError, UnsupportedError
+from numparq.format.schema import Leaf
+from numparq.typing import EncryptionKeys
+
+if TYPE_CHECKING:
+    from numparq.format.file_encryption import FileEncryption
+
+
+def check_encryption(
+    encryption: EncryptionKeys | None, append: bool, checkpoint_row_groups: int | None
+) -> EncryptionKeys | None:
+    """Check `encryption` and options that it excludes."""
+    if encryption is None:
+        return None
+    if not hasattr(encryption, "file_keys"):
+        raise TypeError(f"encryption must be a numparq.Encryption, not {type(encryption).__name__}")
+    if append:
+        raise UnsupportedError("append=True cannot extend a file with encrypted row groups; write a new file")
+    if checkpoint_row_groups is not None:
+        raise UnsupportedError(
+            "checkpoint_row_groups cannot be used with encryption: the footer of a checkpoint would authenticate a "
+            "file that was cut off; leave it out"
+        )
+    return encryption
+
+
+def begin_encryption(encryption: EncryptionKeys, leaves: Sequence[Leaf]) -> FileEncryption:
+    """Return the sealers of one file, which has an AAD of its own."""
+    from numparq.format.file_encryption import FileEncryption
+
+    paths = [leaf.path for leaf in leaves]
+    return FileEncryption(encryption.file_keys(paths), paths)
+
+
+def hide_values(error: ParquetError, encryption: EncryptionKeys | None) -> None:
+    """Replace the message of an error that may quote values of an encrypted column, and drop its causes."""
+    if encryption is None or isinstance(error, UnsupportedError):
+        return
+    column = error.where.get("column")
+    if column is not None and encryption.may_encrypt(str(column)):
+        error.message = "a value cannot be stored as the type of its column; values of encrypted columns are not shown"
+        error.args = (error.message,)
+        error.__cause__ = error.__context__ = None
