@@ -158,8 +158,7 @@ def read_parquet(
         Bytes of memory. A read that would take more, as estimated from the footers, raises LimitError before it
         starts; `ParquetFile.iter_batches` reads in parts.
     decryption : Decryption, optional
-        Keys of encrypted files. With keys, a file that is not encrypted is refused unless the keys allow it. Datasets
-        of several files are not decrypted yet.
+        Keys of encrypted files. With keys, a file that is not encrypted is refused unless the keys allow it.
 
     Returns
     -------

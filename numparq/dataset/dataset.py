@@ -12,6 +12,7 @@ from numparq.file.table import READ_OPTIONS, ReadableTable
 from numparq.format.schema import Schema
 from numparq.io.opened_path import OpenedPath, Reopenable
 from numparq.io.source import Source
+from numparq.keys.direct import check_decryption
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathOrPaths, Resolve, RowRange, StorageOptions, TableFormat
@@ -25,6 +26,7 @@ from .scan.query import DatasetQuery
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.crypto.key import KeySource
     from numparq.io.coalesce import Coalescing
     from numparq.scan.recovery.skip_damaged import SkipDamaged
     from numparq.scan.scan import Scan
@@ -56,6 +58,8 @@ class Dataset(ReadableTable, Reopenable):
         Additional file pruners, called once for each read.
     threads : int, optional
         Default number of threads of each read, as in `numparq.read_parquet`.
+    decryption : Decryption, optional
+        As in `numparq.read_parquet`. A ``_metadata`` file is not used, and the dataset cannot be pickled.
 
     Attributes
     ----------
@@ -115,7 +119,10 @@ class Dataset(ReadableTable, Reopenable):
         coalescing: Coalescing | None = None,
         pruners: Sequence[FilePruner] = (),
         threads: int | None = None,
+        decryption: KeySource | None = None,
     ) -> None:
+        if decryption is not None:
+            check_decryption(decryption)
         if categories is not None:
             check_list(categories, "categories")
         if threads is not None:
@@ -128,6 +135,7 @@ class Dataset(ReadableTable, Reopenable):
             "categories": categories,
             "coalescing": coalescing,
             "table_format": table_format,
+            "decryption": decryption,
         }
         self._pruners = tuple(check_list(pruners, "pruners", "FilePruner"))
         self._threads = threads
@@ -229,6 +237,8 @@ class Dataset(ReadableTable, Reopenable):
         return f"<numparq.Dataset {self._opened_path.path!r}: {count} {agree_noun(count, 'file')}{keys}>"
 
     def _reopener(self) -> _DatasetReopener:
+        if self._options["decryption"] is not None:
+            raise TypeError("a dataset opened with keys cannot be pickled or copied, which would copy the keys")
         options = {**self._options, "pruners": self._pruners, "threads": self._threads}
         return _DatasetReopener(self._opened_path, options, self._contents.identity())
 

@@ -13,7 +13,6 @@ from numparq.typing import PathOrBuffer, PathOrPaths
 from numparq.util.arguments import check_flag
 
 if TYPE_CHECKING:
-    from numparq.crypto.key import KeySource
     from numparq.io.source import Source
 
     from .dataset import Dataset
@@ -52,13 +51,14 @@ def open_table(
     if not isinstance(path, (str, list, tuple)):
         raise TypeError(f"schema and resolve need a path or a list of paths, not {type(path).__name__}")
     of_table = {"schema": schema, "resolve": resolve, "categories": categories, "table_format": table_format}
-    decryption = opening.pop("decryption", None)
     dataset = Dataset(path, partitioning=partitioning, **of_table, **opening)
     source = dataset._single_source() if is_plain else None
     if source is None:
-        _check_dataset(dataset, external_files, decryption)
+        if external_files:
+            with dataset:
+                _reject_external_files(dataset)
         return dataset
-    options = {"coalescing": opening["coalescing"], "decryption": decryption}
+    options = {"coalescing": opening["coalescing"], "decryption": opening.get("decryption")}
     return _open_file(source, on_error, external_files=external_files, **options)
 
 
@@ -76,18 +76,6 @@ def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> Re
     except InvalidFileError as error:
         if on_error == "skip":
             error.message += "; a file needs its footer: `numparq salvage` may rebuild it"
-        raise
-
-
-def _check_dataset(dataset: Dataset, external_files: bool, decryption: KeySource | None) -> None:
-    """Close a dataset and raise UnsupportedError if an argument needs a single file."""
-    try:
-        if external_files:  # only a single file has sibling files of column chunks
-            _reject_external_files(dataset)
-        if decryption is not None:
-            raise UnsupportedError("decryption= reads a single file, but the path is a dataset; read its files by name")
-    except UnsupportedError:
-        dataset.close()
         raise
 
 

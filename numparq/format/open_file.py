@@ -98,11 +98,17 @@ class OpenFile(Reopenable):
         self.multi_file_source = siblings
 
     @classmethod
-    def from_source(cls, source: Source, coalescing: Coalescing | None, calendar: SparkCalendar | None) -> Self:
+    def from_source(
+        cls,
+        source: Source,
+        coalescing: Coalescing | None,
+        calendar: SparkCalendar | None,
+        decryption: KeySource | None = None,
+    ) -> Self:
         """Open a file that is one of many, with its tail in memory; it cannot be pickled."""
         file = object.__new__(cls)
         file._opened_path, file.calendar = None, calendar
-        file._open(source, coalescing)
+        file._open(source, coalescing, decryption)
         return file
 
     def _open(self, source: Source, coalescing: Coalescing | None, keys: KeySource | None = None) -> None:
@@ -126,6 +132,11 @@ class OpenFile(Reopenable):
             finally:
                 source.close()
             raise
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether it was opened with keys."""
+        return self._keys is not None
 
     @cached_property
     def entry(self) -> CachedFile:

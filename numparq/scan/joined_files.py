@@ -49,7 +49,7 @@ def divide_into_runs(files: Sequence[ScanFile]) -> list[list[ScanFile]]:
         key: object = None
         file, columns = scan_file.file, scan_file.columns
         source = file.source
-        may_join = not columns.cast and not source.is_remote and file.multi_file_source is None
+        may_join = not columns.cast and not source.is_remote and file.multi_file_source is None and not file.has_keys
         if may_join and scan_file.selected_slices is None:
             buffer = id(source.buffer) if isinstance(source, SmallFileSource) else None
             table = id(file.table) if isinstance(file, UnparsedFile) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from itertools import product
 
 import numpy as np
@@ -203,16 +204,40 @@ def test_read_parquet_decrypts_a_file_and_a_folder_of_one(tmp_path):
     expected = plain_file().read()
     for name in (path, tmp_path, str(tmp_path / "*.parquet")):
         pd.testing.assert_frame_equal(numparq.read_parquet(name, decryption=keys), expected)
-    (tmp_path / "b.parquet").write_bytes(path.read_bytes())
-    with pytest.raises(numparq.UnsupportedError, match="reads a single file"):
-        numparq.read_parquet(tmp_path, decryption=keys)
     with pytest.raises(DecryptionError, match="the footer is encrypted; pass decryption="):
         numparq.read_parquet(tmp_path)
 
 
-def test_files_with_keys_are_not_pickled(parquet_testing):
-    import pickle
+def test_datasets_equal_those_of_plain_files(tmp_path):
+    folders = tmp_path / "plain", tmp_path / "encrypted"
+    for number in range(3):
+        one = table(700 + number)
+        for folder in folders:
+            (folder / f"k={number}").mkdir(parents=True)
+        pq.write_table(one, folders[0] / f"k={number}/a.parquet", **OPTIONS)
+        content = encrypt(one, ["a"] if number else None, plaintext_footer=number == 2, **OPTIONS)
+        (folders[1] / f"k={number}/a.parquet").write_bytes(content)
+    plain = numparq.Dataset(folders[0])
+    with numparq.Dataset(folders[1], decryption=MaterialKeys()) as files:
+        assert files.count_rows() == 2103
+        for filters in (None, [("k", "=", 1)], *FILTERS):
+            pd.testing.assert_frame_equal(files.read(filters=filters), plain.read(filters=filters))
+            pd.testing.assert_frame_equal(
+                numparq.read_parquet(folders[1], ["u"], filters, decryption=MaterialKeys()),
+                numparq.read_parquet(folders[0], ["u"], filters),
+            )
+        batches = zip(files.iter_batches(batch_rows=500), plain.iter_batches(batch_rows=500), strict=True)
+        for batch, expected in batches:
+            pd.testing.assert_frame_equal(batch, expected)
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(files)
+    (folders[1] / "k=1/b.parquet").write_bytes((folders[0] / "k=1/a.parquet").read_bytes())
+    with pytest.raises(DecryptionError, match="the file is not encrypted") as caught:
+        numparq.read_parquet(folders[1], decryption=MaterialKeys())
+    assert caught.value.where["file"].endswith("b.parquet")
 
+
+def test_files_with_keys_are_not_pickled(parquet_testing):
     file = shared_file(parquet_testing, "uniform_encryption", DirectKeys(FOOTER_KEY))
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(file)

@@ -11,7 +11,7 @@ import numpy as np
 
 from numparq.dataset.listing.files import DataFile
 from numparq.errors import error_context
-from numparq.format.footer.tail import MAGIC, TAIL_BYTES
+from numparq.format.footer.tail import ENCRYPTED_MAGIC, MAGIC, TAIL_BYTES
 from numparq.format.open_file import OpenFile
 from numparq.io.file_pool import PooledFileSource
 from numparq.io.open import open_filesystem_source
@@ -24,6 +24,7 @@ from numparq.util.worker_pool import WorkerPool
 from .files import DatasetListing
 
 if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
     from numparq.format.key_values.spark import SparkCalendar
     from numparq.io.coalesce import Coalescing
 
@@ -57,6 +58,7 @@ def open_files_unless_empty(
     *,
     coalescing: Coalescing | None = None,
     calendar: SparkCalendar | None = None,
+    decryption: KeySource | None = None,
 ) -> list[OpenFile | None]:
     """Open files as `open_files` does; None for those of zero bytes that the listing found without their names."""
     opened: list[OpenFile | None] = []
@@ -66,7 +68,7 @@ def open_files_unless_empty(
         for file, source in zip(files, sources, strict=True):
             waiting.append(source)
             if source.size or file.path in listing.named_paths:
-                opened.append(OpenFile.from_source(source, coalescing, calendar))
+                opened.append(OpenFile.from_source(source, coalescing, calendar, decryption))
             else:
                 source.close()
                 opened.append(None)
@@ -186,7 +188,7 @@ def _with_tails(sources: Sequence[Source], lengths: Sequence[int]) -> list[TailS
 def _missing(tail: np.ndarray, source: Source, start: int, stop: int) -> int:
     """Return the number of footer bytes before the fetched tail; 0 without a valid footer, which fails later."""
     length = stop - start
-    if length < 8 or tail[length - 4 : length].tobytes() != MAGIC:
+    if length < 8 or tail[length - 4 : length].tobytes() not in (MAGIC, ENCRYPTED_MAGIC):
         return 0
     footer = int.from_bytes(tail[length - 8 : length - 4].tobytes(), "little") + 8
     return max(footer - length, 0) if footer <= source.size else 0

@@ -25,6 +25,7 @@ from .files import EmptyDatasetError, list_files
 from .open_files import open_files_unless_empty
 
 if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
     from numparq.io.coalesce import Coalescing
 
 
@@ -46,12 +47,13 @@ class DatasetSnapshot:
         coalescing: Coalescing | None,
         table_format: str,
         file_filter: FileFilter = ALL_FILES,
+        decryption: KeySource | None = None,
     ) -> None:
         field_key_function(resolve)  # raises ValueError for an unknown one
         self._given_schema = schema
         self._resolve = resolve
         self._opened_path = opened_path
-        self.coalescing = coalescing
+        self.coalescing, self.decryption = coalescing, decryption
         self.listing = list_files(
             opened_path.path,
             partitioning=partitioning,
@@ -132,6 +134,7 @@ class DatasetSnapshot:
             files,
             coalescing=self.coalescing,
             calendar=self.calendar,
+            decryption=self.decryption,
         )
 
     def identity(self) -> bytes:
