@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -12,10 +13,10 @@ from hypothesis import settings
 pytest.register_assert_rewrite("support")
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL = 8  # tests with fewer cases run all of them in the quick stage
+SMALL = 4  # tests with fewer cases run all of them in the quick stage
 
 # Property tests draw few examples in the quick stage. The slow stage repeats them with --hypothesis-profile thorough.
-settings.register_profile("quick", max_examples=10, deadline=None)
+settings.register_profile("quick", max_examples=7, deadline=None)
 settings.register_profile("thorough", max_examples=100, deadline=None)
 settings.load_profile("quick")
 
@@ -36,6 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         for number in set(range(len(cases))) - quick:
             cases[number].add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Take all tests out of the garbage collector's sight: each full collection would look at their objects again."""
+    gc.collect()
+    gc.freeze()
 
 
 def each_choice(cases: list[dict[str, object]]) -> set[int]:

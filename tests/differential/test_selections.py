@@ -164,7 +164,7 @@ def check_cases(cases, folder, step=1) -> None:
             raise
 
 
-@pytest.mark.quick_cases(3)
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("part", range(QUICK_PARTS))
 def test_pairs(part, tmp_path):
     """All pairs of values of any two axes; each file serves two selections, another file the next ones."""

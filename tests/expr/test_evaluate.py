@@ -46,6 +46,7 @@ def test_mask_matches_row_by_row_reference(name, data):
     assert found.tolist() == reference_mask(expression, [name], rows_of(name, items, validity))
 
 
+@pytest.mark.quick_cases(14)
 @EVERY_KIND
 @given(data=st.data())
 def test_dictionary_codes_match_row_by_row_reference(name, data):
@@ -75,6 +76,7 @@ def test_several_columns_match_row_by_row_reference(data):
     assert found.tolist() == reference_mask(expression, names, *rows)
 
 
+@pytest.mark.quick_cases(14)
 @EVERY_KIND
 @given(data=st.data())
 def test_statistics_never_prune_matching_rows(name, data):
@@ -156,6 +158,7 @@ def bloom_filter_of(kind, items):
     return BloomFilter.build(hash_values(kind.leaf, np.frombuffer(b"".join(plain), np.uint8), starts, ends))
 
 
+@pytest.mark.quick_cases(14)
 @EVERY_KIND
 @given(data=st.data())
 def test_bloom_filters_and_dictionaries_never_prune_matching_rows(name, data):

@@ -60,6 +60,7 @@ def bound_bloom(name, bloom_filter):
 # --- Bloom filter membership ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick_cases(9)
 @pytest.mark.parametrize("name", sorted(KINDS))
 @given(data=st.data())
 def test_values_in_the_bloom_filter_pass(name, data):

@@ -150,7 +150,7 @@ def check_three_ways(data: bytes, damaged: bytes, tmp_path) -> bool:
     return bool(lost)
 
 
-@pytest.mark.quick_cases(8)
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("kind", TYPES)
 def test_skip_salvage_and_verify_agree(tmp_path, kind, damage):
@@ -161,7 +161,7 @@ def test_skip_salvage_and_verify_agree(tmp_path, kind, damage):
     assert outcomes == {damage not in HARMLESS}
 
 
-@pytest.mark.quick_cases(3)
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_variants(tmp_path, damage):
     outcomes = set()

@@ -261,6 +261,7 @@ TEXTS = pd.DataFrame(
 )
 
 
+@pytest.mark.quick_cases(6)  # of all storages: dtypes are cached with the option of the first read
 @pytest.mark.parametrize("storage", ["auto", "python", "pyarrow"])
 @pytest.mark.parametrize("backend", [None, "numpy_nullable"])
 def test_string_storage_follows_the_option(registered_engine, tmp_path, storage, backend):

@@ -12,10 +12,9 @@ from types import ModuleType
 
 import pytest
 
-import numparq
+from support.syntax_trees import module_trees
 
 PROJECT = Path(__file__).resolve().parents[2]
-PACKAGE = Path(numparq.__file__).resolve().parent
 # The changelog also has former names.
 PAGES = [PROJECT / "README.md", *(page for page in (PROJECT / "docs").glob("*.md") if page.name != "changelog.md")]
 FOREIGN = {"cache()", "input_file_name()"}  # of Spark
@@ -23,15 +22,9 @@ KEYS = {"numparq.layout"}  # keys of metadata
 TICKED = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    """Yield the address and the syntax tree of each module."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())
-
-
 def texts() -> Iterator[tuple[str, str]]:
     """Yield the docstrings of numparq, and the documents without their blocks of code."""
-    for address, tree in trees():
+    for address, tree in module_trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
                 yield address, text
@@ -53,7 +46,7 @@ class Definitions:
     """Functions and classes of numparq."""
 
     def __init__(self) -> None:
-        nodes = [node for _, tree in trees() for node in ast.walk(tree)]
+        nodes = [node for tree in module_trees().values() for node in ast.walk(tree)]
         classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
         self.functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
         self.functions |= {*dir(builtins), *(kind.name for kind in classes)}

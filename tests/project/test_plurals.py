@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import numparq
+from support.syntax_trees import PACKAGE, syntax_tree
 
-PACKAGE = Path(numparq.__file__).resolve().parent
 NOUNS = (
     "batches bits bytes characters chunks columns digits elements entries errors events fields files groups items keys"
     " levels lists losses nodes nulls pages partitions paths ranges requests rows runs seconds splits tasks threads"
@@ -38,7 +37,7 @@ NEVER_ONE = {
 
 def counts_before_plurals(path: Path) -> Iterator[str]:
     """Yield what an f-string formats directly before a plural noun."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(syntax_tree(path)):
         if not isinstance(node, ast.JoinedStr):
             continue
         for value, text in zip(node.values, node.values[1:], strict=False):

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import numparq
+from support.syntax_trees import PACKAGE, module_paths, module_trees
 
-PACKAGE = Path(numparq.__file__).resolve().parent
 ROOT = PACKAGE.parent
 # Today's exceptions. Each must still be one, and none may grow: the file only shrinks.
 EXCEPTIONS = tomllib.loads(Path(__file__).with_name("style_exceptions.toml").read_text())
@@ -74,10 +73,6 @@ BANNED_PHRASES = re.compile(
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def modules() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
-
-
 def address(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
@@ -120,7 +115,7 @@ def strings(tree: ast.AST) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def trees() -> dict[str, ast.Module]:
-    return {address(path): ast.parse(path.read_text()) for path in modules()}
+    return module_trees()
 
 
 def check_limits(sizes: dict[str, int], limit: int, exceptions: dict[str, int]) -> None:
@@ -137,7 +132,7 @@ def check_list(found: set[str], exceptions: list[str]) -> None:
 
 
 def test_modules_have_at_most_400_lines():
-    sizes = {address(path): path.read_text().count("\n") for path in modules()}
+    sizes = {address(path): path.read_text().count("\n") for path in module_paths()}
     check_limits(sizes, MAX_MODULE_LINES, EXCEPTIONS["long_modules"])
 
 

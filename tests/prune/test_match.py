@@ -65,6 +65,7 @@ def container_statistics(draw, name):
     )
 
 
+@pytest.mark.quick_cases(14)
 @pytest.mark.parametrize("name", KINDS)
 @given(data=st.data())
 def test_vectorized_pruning_matches_scalar(name, data):

@@ -46,8 +46,7 @@ def test_weakened_statistics(part):
         check_seed(seed, OWN, forging=True)
 
 
-@pytest.mark.quick_cases(2)
-@pytest.mark.quick_cases(6)
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("name", [*LEGAL, *BUGGY])
 def test_each_forgery(name):
     for seed in range(3000, 3002):

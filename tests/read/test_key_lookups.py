@@ -78,7 +78,7 @@ def check_rows(file, columns, filters, mask, **options) -> None:
         pd.testing.assert_frame_equal(found, expected[rows].reset_index(drop=True), check_index_type=False)
 
 
-@pytest.mark.quick_cases(20)
+@pytest.mark.quick_cases(10)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", FILTERS)
 def test_rows_are_those_of_a_full_read(layout, name) -> None:
@@ -96,6 +96,7 @@ def test_rows_of_chosen_row_groups_and_row_ranges() -> None:
         assert len(file.read(["key"], filters=col("near") == 214, nrows=3)) == 3
 
 
+@pytest.mark.quick_cases(8)
 @pytest.mark.parametrize("name", FILTERS)
 def test_rows_after_a_read_of_a_row_range(name) -> None:
     """What a read of some rows leaves in the cache does not narrow the next one."""

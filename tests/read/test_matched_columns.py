@@ -155,6 +155,7 @@ def single_row_groups(monkeypatch):
     monkeypatch.setattr(filter_rows, "BATCH_ROWS", 0)
 
 
+@pytest.mark.quick_cases(19)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", PREDICATES)

@@ -109,6 +109,7 @@ def attempt(read, store) -> set[int] | str:
         return str(error)
 
 
+@pytest.mark.quick_cases(8)
 @pytest.mark.parametrize("kind", [VersionedStore, SequentialStore])
 @pytest.mark.parametrize("read", READS)
 def test_no_frame_has_rows_of_two_versions(read, kind):

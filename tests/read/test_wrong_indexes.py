@@ -69,7 +69,7 @@ def check_reads(data, expected, names=READS):
         assert_frames_equal(READS[name](ParquetFile(data)), expected[name], loose=True)
 
 
-@pytest.mark.quick_cases(4)
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("lie", MORE_LIES, ids=lambda lie: lie.__name__)
 @pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0", "use_dictionary": False}], ids=["v1", "v2"])
 def test_reads_of_wrong_offset_indexes(options, lie):

@@ -130,6 +130,7 @@ def test_flat_leaves(tmp_path: Path, values: list, kind: Any, wide_type: Any, ba
     check(tmp_path, pa.array(narrow + more, kind), pa.array(wide + more, wide_type), dtype_backend=backend)
 
 
+@pytest.mark.quick_cases(10)
 @pytest.mark.parametrize("backend", ["numpy", "pyarrow"])
 @pytest.mark.parametrize(("values", "kind", "wide_type"), SCALARS, ids=str)
 def test_nested_leaves(tmp_path: Path, values: list, kind: Any, wide_type: Any, backend: str) -> None:

@@ -62,7 +62,7 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.quick_cases(3)
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", CASES)
 def test_counted_bytes_are_held(tmp_path, name):
     rows, read, options = CASES[name]

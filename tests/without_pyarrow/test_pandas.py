@@ -10,10 +10,8 @@ import pytest
 
 import numparq.pandas
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("pyarrow") is not None,
-    reason="pyarrow is installed",
-)
+if importlib.util.find_spec("pyarrow") is not None:
+    pytest.skip("pyarrow is installed", allow_module_level=True)
 
 
 @pytest.fixture(autouse=True)

@@ -12,10 +12,8 @@ import numparq
 from support.without_pyarrow.stored_files import FILES
 from support.without_pyarrow.stored_frames import FRAMES
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("pyarrow") is not None,
-    reason="pyarrow is installed",
-)
+if importlib.util.find_spec("pyarrow") is not None:
+    pytest.skip("pyarrow is installed", allow_module_level=True)
 
 
 @pytest.mark.parametrize("name", FRAMES)

@@ -13,10 +13,8 @@ import numparq
 from numparq.from_pandas.nested.column import nested_column
 from support.data.pandas_columns import COLUMNS, LABELS, assert_round_trip
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("pyarrow") is not None,
-    reason="pyarrow is installed",
-)
+if importlib.util.find_spec("pyarrow") is not None:
+    pytest.skip("pyarrow is installed", allow_module_level=True)
 
 
 def test_nested_objects_become_levels() -> None:

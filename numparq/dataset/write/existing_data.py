@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.source import Source
 
 from .partition_frame import PartitionValues
+
+_MOST_COMPARED = 16  # existing files that are opened at most to learn the types of columns
 
 RemovalRule = Callable[[str, list[FileEntry], Sequence[str], Collection[PartitionValues]], list[str]]
 
@@ -201,17 +203,17 @@ def check_schemas_compatible(
     new: Sequence[OpenFile],
     same_name: Callable[[str], str] = str,
 ) -> None:
-    """Raise SchemaError if the new files cannot form one table, also with one of the files that stay.
+    """Raise SchemaError if the new files cannot form one table, also with files that stay: see `_open_staying_files`.
 
     ``new`` holds one file for each set of columns; ``same_name`` maps names that readers treat as equal to one value.
     """
     if len(new) > 1:
         _check_one_table(new, same_name, "the written files do not form one table")
     try:
-        with _open_staying_file(found, changes, open_source) as staying:
-            if staying is not None:
+        with _open_staying_files(found, changes, open_source) as staying:
+            for file in staying:
                 what = "the written files do not form one table with the existing ones"
-                _check_one_table([staying, *new], same_name, what)
+                _check_one_table([file, *new], same_name, what)
     except SchemaError:
         raise
     except (ParquetError, FileNotFoundError):
@@ -219,7 +221,7 @@ def check_schemas_compatible(
 
 
 class StoredColumns(NamedTuple):
-    """Columns of an existing file, to whose types new rows are fitted, and its key-value metadata."""
+    """Columns of existing files, to whose types new rows are fitted, and the key-value metadata of one."""
 
     columns: Sequence[UserColumn]
     key_value_metadata: Mapping[str, bytes]
@@ -228,30 +230,49 @@ class StoredColumns(NamedTuple):
 def read_stored_columns(
     listing: DirectoryListing, changes: CommitChanges, open_source: Callable[[str], Source]
 ) -> StoredColumns:
-    """Return the columns with values of one of the files that stay; none if all go, or if it is damaged."""
+    """Return the columns with values of files that stay; none if all go, or if one is damaged."""
+    columns: dict[str, UserColumn] = {}
+    metadata: dict[str, bytes] = {}
     try:
-        with _open_staying_file(listing, changes, open_source) as staying:
-            if staying is not None:
-                columns = enumerate(file_columns(staying.footer))
-                typed = [column for position, column in columns if not has_no_values(staying, position)]
-                return StoredColumns(typed, dict(staying.footer.key_value_metadata))
+        with _open_staying_files(listing, changes, open_source) as staying:
+            for file in reversed(staying):  # the first one counts
+                metadata = dict(file.footer.key_value_metadata)
+                typed = _typed_columns(file)
+                stored = enumerate(file_columns(file.footer))
+                columns |= {
+                    column.node.name: column
+                    for at, column in stored
+                    if column.node.name in typed or not (has_no_values(file, at) or column.node.name in columns)
+                }
     except (ParquetError, FileNotFoundError):
-        pass
-    return StoredColumns((), {})
+        return StoredColumns((), {})
+    return StoredColumns(list(columns.values()), metadata)
 
 
 @contextmanager
-def _open_staying_file(
+def _open_staying_files(
     listing: DirectoryListing, changes: CommitChanges, open_source: Callable[[str], Source]
-) -> Iterator[OpenFile | None]:
-    """Open one of the files that stay; None if all go."""
-    removed = set(changes.gone)
-    path = next((entry.path for entry in listing.files if entry.path not in removed), None)
-    if path is None:
-        yield None
-        return
-    with closing(open_source(path)) as source:
-        yield OpenFile(source)
+) -> Iterator[list[OpenFile]]:
+    """Open one of the files that stay, and more while columns have only nulls in all of them."""
+    removed, files = set(changes.gone), []
+    paths = [entry.path for entry in listing.files if entry.path not in removed]
+    with ExitStack() as stack:
+        untyped: set[str] | None = None
+        for path in paths[:_MOST_COMPARED]:
+            file = OpenFile(stack.enter_context(closing(open_source(path))))
+            files.append(file)
+            untyped = (set(file.schema.columns) if untyped is None else untyped) - _typed_columns(file)
+            if not untyped:
+                break
+        yield files
+
+
+def _typed_columns(file: OpenFile) -> set[str]:
+    """Return the names of the columns that have values, and no field of nothing but nulls."""
+    columns, schema = file.schema.columns, file.schema
+    empty = {columns[at] for at in range(len(columns)) if has_no_values(file, at)}
+    nulls = {columns[leaf.column] for leaf in schema if leaf.logical is not None and leaf.logical.kind == "UNKNOWN"}
+    return set(columns) - empty - nulls
 
 
 def _check_one_table(files: Sequence[OpenFile], same_name: Callable[[str], str], what: str) -> None:

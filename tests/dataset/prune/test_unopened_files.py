@@ -242,7 +242,9 @@ def queries(end: int, seed: int) -> list:
     ]
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 60))])
+@pytest.mark.parametrize(
+    "seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(60) if seed not in (1, 2))]
+)
 def test_random_folders(tmp_path, monkeypatch, seed):
     """Files pruned by the table and joined give what each file by itself gives."""
     end = write_random_folder(tmp_path, seed)

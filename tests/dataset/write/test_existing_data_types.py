@@ -94,6 +94,30 @@ def test_other_types_merge_as_before(tmp_path: Path, behavior: str) -> None:
     assert numparq.read_parquet(tmp_path).sort_values("n")["x"].tolist() == [*kept, 1.5]
 
 
+# Values of the files of a dataset, and of a frame that no reader could merge with them.
+CONFLICTS = {
+    "booleans for dicts": ([objects(None, None), [{"a": 1}, {"a": 2}]], [True, False]),
+    "numbers for text": ([objects(None, None), objects(None, None), ["x", "y"]], [1, 2]),
+    "numbers in lists for lists": ([[[], None], [[[1]], None]], [[0.5], None]),
+    "text in dicts for numbers": ([[{"a": None}, None], [{"a": 1}, None]], [{"a": "x"}, None]),
+}
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_frames_are_compared_with_files_that_have_values(tmp_path: Path, name: str) -> None:
+    """The first file of the dataset has only nulls, which any type merges with."""
+    days, added = CONFLICTS[name]
+    for day, values in enumerate([*days, days[0]]):
+        numparq.to_parquet(as_frame(values, 2 * day), tmp_path, partition_cols=[], append=True)
+    count = len(numparq.read_parquet(tmp_path))
+    with pytest.raises(SchemaError, match="do not form one table with the existing ones") as raised:
+        numparq.to_parquet(as_frame(added, 90), tmp_path, partition_cols=[], append=True)
+    assert raised.value.where["column"].startswith("x")
+    assert len(numparq.read_parquet(tmp_path)) == count
+    numparq.to_parquet(as_frame(objects(NAN, None), 90), tmp_path, partition_cols=[], append=True)
+    assert len(numparq.read_parquet(tmp_path)) == count + 2
+
+
 BIG = (1 << 53) + 1
 
 
