@@ -63,7 +63,7 @@ _READ: _Rows = (
     ("partition_base_dir root", "name the folder above the partitions as path, and select with filters"),
     ("binary_as_string", "convert the columns of the frame with .str.decode()"),
     ("verify verify_checksum verify_checksums checksum", "use verify_crc"),
-    ("encryption_config", "this version of numparq does not decrypt"),
+    ("encryption_config", "pass decryption=numparq.Decryption(...)"),
     ("squeeze", 'use .squeeze("columns") on the frame'),
     ("sort_by", "use .sort_values(...) on the frame"),
 )

@@ -57,7 +57,7 @@ _READ_TABLE: dict[str, Translation] = {
         "ns",
         instead="INT96 becomes datetime64[ns], or [us] if a value is beyond its range; convert it with .astype",
     ),
-    "decryption_properties": _accept_only(None, instead="this version of numparq does not decrypt"),
+    "decryption_properties": _accept_only(None, instead="pass decryption=numparq.Decryption(...)"),
 }
 
 _TO_PANDAS: dict[str, Translation] = {

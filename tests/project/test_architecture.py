@@ -70,6 +70,15 @@ DERIVED_FROM_SPARK = (
 # Besides these, only `format.module_reader` reads bytes of a source, so that decryption has one place. These are the
 # sources, the footer, contents of FILE references, and programs that check or rebuild files by the specification.
 READS_SOURCES = ("io", "format.footer", "format.file_reference", "scan.joined_files", "tools.verify", "tools.salvage")
+# Functions and classes of `io` and the footer that hand out stored bytes, and who may import them: besides the above,
+# what copies whole files, and what wraps bytes that it has in memory.
+STORED_BYTES = {
+    "read_bytes": (),
+    "tail_bytes": ("format.open_file",),
+    "copy_prefix": ("file.append",),
+    "leading_magic": (),
+    "BytesSource": ("prune.dictionary_page", "dataset.small_files"),
+}
 # Modules above all layers, which only forward.
 FORWARDERS = {"__init__", "__main__"}
 
@@ -255,6 +264,16 @@ def test_one_object_reads_modules() -> None:
     assert "format.module_reader" in readers
     others = [name for name in readers if not name.startswith((*READS_SOURCES, "format.module_reader"))]
     assert others == []
+
+
+@pytest.mark.parametrize("name", STORED_BYTES)
+def test_stored_bytes_are_handed_to_few_modules(name: str) -> None:
+    """Encrypted files need each of them to know what a module is, so that nothing reads ciphertext as plaintext."""
+    importers = {
+        ".".join(name_of(path)) for path in module_paths() for full in imported_names(path) if full[-1] == name
+    }
+    assert importers, f"nothing imports {name}"
+    assert sorted(each for each in importers if not each.startswith((*READS_SOURCES, *STORED_BYTES[name]))) == []
 
 
 def test_kernels_do_not_raise_or_use_forbidden_features() -> None:

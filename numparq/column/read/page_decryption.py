@@ -29,7 +29,7 @@ from .pages import PageFailure, Pages
 if TYPE_CHECKING:
     from numparq.format.encryption import FileDecryption
 
-_PAGE_FIELDS = [P_CHUNK, P_IN_CHUNK, P_BODY, P_COMPRESSED, P_SEALED]
+_PAGE_FIELDS = [P_CHUNK, P_IN_CHUNK, P_BODY, P_COMPRESSED, P_SEALED, P_TYPE, P_DEFINITION_BYTES, P_REPETITION_BYTES]
 _CHUNK_FIELDS = [C_ROW_GROUP, C_LEAF, C_FIRST_IS_DICTIONARY]
 
 
@@ -41,30 +41,31 @@ def open_pages(keys: FileDecryption, pages: Pages) -> None:
         return
     chunk, cipher, first = -1, None, 0
     for number, fields in zip(sealed.tolist(), table[sealed][:, _PAGE_FIELDS].tolist(), strict=True):
-        owner, in_chunk, body, size, overhead = fields
+        owner, in_chunk, body, size, overhead, kind, *levels = fields
         if owner != chunk or cipher is None:
             row_group, leaf, first = pages.chunks[owner, _CHUNK_FIELDS].tolist()
             chunk, cipher = owner, keys.cipher(row_group, leaf)
         page = None if in_chunk < first else in_chunk - first
         start, stored = body - PLAINTEXT_OFFSET, size + overhead
         try:
-            levels = _num_plain_level_bytes(table[number], raw, start, stored)
-            moved = raw[start : start + levels].copy()
-            cipher.open_body(raw, start + levels, stored - levels, page)
-            raw[start + PLAINTEXT_OFFSET :][:levels] = moved
+            if kind == DATA_PAGE_V2 and (before := _num_plain_level_bytes(sum(levels), raw, start, stored)):
+                moved = raw[start : start + before].copy()
+                cipher.open_body(raw, start + before, stored - before, page)
+                raw[start + PLAINTEXT_OFFSET :][:before] = moved
+            else:
+                cipher.open_body(raw, start, stored, page)
         except DecryptionError as error:
             table[sealed[sealed < number], P_SEALED] = 0
             raise PageFailure(number, error=error) from None
     table[sealed, P_SEALED], table[sealed, P_CRC] = 0, -1
 
 
-def _num_plain_level_bytes(page: np.ndarray, raw: np.ndarray, start: int, stored: int) -> int:
+def _num_plain_level_bytes(levels: int, raw: np.ndarray, start: int, stored: int) -> int:
     """Return the bytes of levels in front of the module of a page, which then holds the values alone; else 0.
 
     parquet-java (1.17 at least) writes pages of version 2 so; these levels are not authenticated.
     """
-    levels = int(page[P_DEFINITION_BYTES] + page[P_REPETITION_BYTES])
-    if page[P_TYPE] != DATA_PAGE_V2 or not levels or _length(raw, start) == stored - 4:
+    if not levels or _length(raw, start) == stored - 4:
         return 0
     return levels if _length(raw, start + levels) == stored - levels - 4 else 0
 

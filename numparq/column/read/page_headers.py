@@ -183,7 +183,8 @@ def open_header(
         if page:
             cipher.open_header(raw, position, end, None if page < 0 else page)
             return
-        stored = raw[position:end][:_MAX_FIRST_HEADER].copy()
+        length = int.from_bytes(raw[position : position + 4].tobytes(), "little") + 4
+        stored = raw[position:end][: min(length, _MAX_FIRST_HEADER)].copy()
         try:
             cipher.open_header(raw, position, end, page)
         except DecryptionError:
