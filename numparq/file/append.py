@@ -274,7 +274,7 @@ class ExistingFile:
         copy_prefix(self._lock.file.fileno(), sink, self._footer_start)
 
     def check_only_nulls(self, leaves: Mapping[int, SchemaNode]) -> None:
-        """Raise SchemaError if leaf columns, by index, have values, or pages that do not suit their types."""
+        """Raise SchemaError if leaf columns, by index, have values."""
         for leaf, node in leaves.items():
             index = self._file_leaves[leaf]
             if index is None:
@@ -285,13 +285,17 @@ class ExistingFile:
                 raise SchemaError(
                     "the column has values, though the file says that it has only nulls", column=node.name
                 )
-            # pyarrow writes a dictionary without entries, which no reader expects of booleans.
-            if node.physical == BOOLEAN and (facts["dictionary_page_offset"] >= 0).any():
-                raise SchemaError(
-                    "the column has only nulls in the file, to which booleans cannot be added; "
-                    "write all rows to a new file",
-                    column=node.name,
-                )
+
+    def misfit_dictionaries(self, leaves: Mapping[int, SchemaNode]) -> set[int]:
+        """Return the leaf columns, by index, that get booleans, and have dictionaries: pyarrow writes empty ones."""
+        misfits = set()
+        for leaf, node in leaves.items():
+            index = self._file_leaves[leaf]
+            if index is not None and node.physical == BOOLEAN:
+                chunks = self._footer.chunks.read_table(range(len(self._footer.row_group_num_rows)), [index])
+                if (chunks["dictionary_page_offset"] >= 0).any():
+                    misfits.add(leaf)
+        return misfits
 
     def read_null_levels(self, levels: NullLevels) -> None:
         """Read the levels of all nested null leaves, once."""

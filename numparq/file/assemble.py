@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.scratch import ThreadScratch
@@ -70,17 +70,22 @@ class FileAssembler:
         return self._last_end[1]
 
     def retype_leaves(
-        self, plan: WritePlan, leaves: Mapping[int, SchemaNode], existing: FooterParts | None, scratch: ThreadScratch
+        self,
+        plan: WritePlan,
+        leaves: Mapping[int, SchemaNode],
+        rewritten: Collection[int],
+        existing: FooterParts | None,
+        scratch: ThreadScratch,
     ) -> None:
         """Continue by a plan that has other nodes in place of leaf columns, by index, which have only nulls so far.
 
-        `existing` is the footer with these nodes. The chunks of nodes with levels of their own are written again.
+        `existing` is the footer with these nodes. The chunks of the leaves in `rewritten` are written again.
         """
         self._write_indexes()  # which completes the RowGroup structs
         self.plan, self._existing = plan, existing
         types = {index: node.physical for index, node in leaves.items() if node.physical is not None}
         self._row_groups = [retype_chunks(group, types) for group in self._row_groups]
-        counts = {index: len(leaf_columns([node])) for index, node in leaves.items() if node.physical is None}
+        counts = {index: len(leaf_columns([leaves[index]])) for index in rewritten}
         if counts:
             if self.encryption is not None:  # leaf columns that follow would have other ordinals
                 raise UnsupportedError("a column of nulls cannot become nested in an encrypted file; pass schema=")

@@ -246,21 +246,26 @@ class ParquetWriter(TransactionalWriter):
         leaves = retyped_leaves([column.node for column in before], [column.node for column in after])
         if self._existing:
             self._existing.check_only_nulls(leaves)
-        nested = [node.name for node in leaves.values() if node.physical is None]
-        if nested:
+        rewritten = self._rewritten_leaves(leaves)
+        if rewritten:
             if self._existing:
                 self._existing.read_null_levels(assembler.null_levels)
-            assembler.null_levels.check(nested[0])
+            assembler.null_levels.check(leaves[min(rewritten)].name)
         return leaves
+
+    def _rewritten_leaves(self, leaves: dict[int, SchemaNode]) -> set[int]:
+        """Return those of the retyped leaves, by index, whose pages do not suit the nodes in their place."""
+        nested = {index for index, node in leaves.items() if node.physical is None}
+        return nested | self._existing.misfit_dictionaries(leaves) if self._existing else nested
 
     def _retype(self, leaves: dict[int, SchemaNode], assembler: FileAssembler) -> None:
         """Replace the types of leaf columns in the rows before, which have only nulls there."""
         if leaves:
-            self._arrow_schema = None
+            self._arrow_schema, rewritten = None, self._rewritten_leaves(leaves)
             if self._existing:
                 self._existing.retype_leaves(leaves, self._columns)
             plan, footer = self._plan(), self._existing.footer if self._existing else None
-            assembler.retype_leaves(plan, leaves, footer, self._workshop.scratch)
+            assembler.retype_leaves(plan, leaves, rewritten, footer, self._workshop.scratch)
             assembler.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
 
     def _extend_key_values(self, shredded: ShreddedFrame) -> None:

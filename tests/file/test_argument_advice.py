@@ -133,4 +133,5 @@ def test_signatures_are_those_that_help_shows():
         "filesystem",
         "coalescing",
         "external_files",
+        "decryption",
     ]

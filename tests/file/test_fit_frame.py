@@ -235,12 +235,17 @@ def test_nulls_of_pyarrow_get_a_type(tmp_path, nulls: pa.Array):
     assert read_everywhere(path) == [*nulls.to_pylist(), value]
 
 
-def test_booleans_cannot_follow_a_dictionary_without_entries(tmp_path):
+@pytest.mark.parametrize("value", [True, {"x": True}, [True]])
+def test_booleans_follow_a_dictionary_without_entries(tmp_path, value):
+    """No reader expects a dictionary of booleans, so that pages of the file are written again."""
     path = str(tmp_path / "a.parquet")
-    pq.write_table(pa.table({"a": pa.nulls(2), "n": pa.array([0, 1])}), path)
-    with pytest.raises(SchemaError, match="booleans cannot be added"):
-        by_append([as_frame([True])], path)
-    assert pq.read_table(path)["a"].to_pylist() == [None, None]
+    kinds = {bool: pa.null(), dict: pa.struct({"x": pa.null()}), list: pa.list_(pa.null())}
+    nulls = {bool: [None, None], dict: [{"x": None}, None], list: [[None], []]}[type(value)]
+    table = pa.table({"a": pa.array(nulls, kinds[type(value)]), "n": pa.array([0, 1])})
+    pq.write_table(table, path, row_group_size=1)
+    assert pq.read_metadata(path).row_group(0).column(0).has_dictionary_page
+    by_append([as_frame([value])], path)
+    assert read_everywhere(path) == [*nulls, value]
 
 
 def test_retyped_elements_keep_names_and_field_ids(tmp_path):
