@@ -145,6 +145,8 @@ class FileAssembler:
         Skips the footer if the same one already ends the file.
         """
         self._write_indexes()
+        if self.encryption is not None:
+            key_value_metadata = self.encryption.visible_key_values(key_value_metadata)
         footer = self._encode_footer(key_value_metadata)
         if self.encryption is not None:
             self._sink.write(self.encryption.seal_footer(footer))

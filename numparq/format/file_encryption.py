@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from numparq.crypto.aad import MAX_ORDINAL, ModuleId, ModuleType
@@ -17,6 +18,7 @@ from .footer.tail import ENCRYPTED_MAGIC, MAGIC
 from .thrift.encode import EncodedThrift, encode_field, encode_struct
 from .thrift.walk import join_fields, skip_value, split_fields, split_list
 
+_GEO = "geo"  # key of GeoParquet
 _UNIQUE_BYTES = 8  # of aad_file_unique, as in other writers
 # Field ids in FileMetaData, RowGroup and ColumnChunk.
 _ALGORITHM, _SIGNING_KEY = 8, 9
@@ -91,6 +93,18 @@ class FileEncryption:
             raise UnsupportedError(
                 f"row group {MAX_ORDINAL + 1:,} cannot be encrypted, ordinals have 16 bits; raise row_group_size"
             )
+
+    def visible_key_values(self, key_values: Mapping[str, str | bytes]) -> Mapping[str, str | bytes]:
+        """Return the key-value metadata of the footer; a plaintext one shows no bounds of encrypted geometries."""
+        if not self._keys.plaintext_footer or _GEO not in key_values:
+            return key_values
+        document = json.loads(key_values[_GEO])
+        for path, key in zip(self._paths, self._keys.leaves, strict=True):
+            column = document.get("columns", {}).get(path[0])
+            if key is not None and column is not None:
+                column.pop("bbox", None)
+                column["geometry_types"] = []  # which means that they are not known
+        return {**key_values, _GEO: json.dumps(document)}
 
     def seal_index(self, data: bytes | memoryview, module: ModuleId) -> bytes | memoryview:
         """Return a column index or offset index as it is stored."""

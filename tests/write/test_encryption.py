@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import pickle
 import traceback
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 import numparq
+from numparq.dataset.write.shared_job import SharedJob
 from numparq.errors import SchemaError, UnsupportedError
 from numparq.pandas.engine import NumparqImpl
 
@@ -183,3 +185,32 @@ def test_round_trip(algorithm, plaintext_footer, version):
     for filters in (numparq.col("a") == 777, numparq.col("c") == "y", numparq.col("a").between(290, 310)):
         expected = numparq.read_parquet(numparq.to_parquet(frame), filters=filters)
         pd.testing.assert_frame_equal(numparq.read_parquet(encrypted, filters=filters, decryption=decryption), expected)
+
+
+@pytest.mark.parametrize("name", ["secret", "open"])
+def test_bounds_of_encrypted_geometries_are_not_in_a_plaintext_footer(name):
+    geo = {"version": "1.0.0", "columns": {"secret": {"encoding": "WKB", "bbox": [1, 2, 3, 4], "geometry_types": []}}}
+    data = numparq.to_parquet(
+        FRAME.rename(columns={"secret": name, "open": "secret"}) if name == "open" else FRAME,
+        encryption=numparq.Encryption(FOOTER, {name: COLUMN}, plaintext_footer=True),
+        key_value_metadata={"geo": json.dumps(geo)},
+    )
+    assert (b"bbox" in data) is (name == "open")
+
+
+def test_shared_jobs_refuse_encryption(tmp_path):
+    with pytest.raises(UnsupportedError, match=r"use numparq\.DatasetWriter"):
+        SharedJob.begin(tmp_path / "a", encryption=encryption())
+    assert list(tmp_path.iterdir()) == []
+    job = SharedJob.begin(tmp_path / "a")
+    with pytest.raises(UnsupportedError, match=r"use numparq\.DatasetWriter"):
+        job.task("0", encryption=encryption())
+    job.abort()
+
+
+def test_frames_added_to_an_encrypted_dataset(tmp_path):
+    frame = pd.DataFrame({"key": [1, 2], "secret": ["x", "y"]})
+    for _ in range(2):
+        numparq.to_parquet(frame, tmp_path, partition_cols=["key"], append=True, encryption=encryption())
+    read = numparq.read_parquet(tmp_path, decryption=numparq.Decryption(FOOTER, {"secret": COLUMN}))
+    assert sorted(read["secret"]) == ["x", "x", "y", "y"]

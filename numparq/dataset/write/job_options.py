@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numparq.dataset.partitions.text import check_partition_type
-from numparq.errors import SchemaError
+from numparq.errors import SchemaError, UnsupportedError
 from numparq.file.writer import ParquetWriter
 from numparq.from_pandas.user_schema import UserSchema, parse_schema
 from numparq.util.arguments import check_optional_positive_int
@@ -50,6 +50,10 @@ class JobOptions:
     options: dict[str, Any]
     same_name: Callable[[str], str] = str
     table_format: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.options.get("encryption") is not None:  # commits compare the schemas of files, and keys do not travel
+            raise UnsupportedError("a shared job cannot write encrypted files; use numparq.DatasetWriter")
 
     @property
     def file_schema(self) -> UserSchema:
