@@ -22,7 +22,7 @@ from types import ModuleType
 from .read import USES, attempt, cases
 
 MEMORY = 3 << 30  # of address space, beside what there is at the start
-TARGETS = ("footer", "page", "whole_file")
+TARGETS = ("footer", "page", "whole_file", "encrypted")
 
 
 def main(target: str, seed: int, first: int, seconds: float, count: int, now: str) -> None:

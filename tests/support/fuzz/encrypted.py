@@ -1,0 +1,127 @@
+"""Fuzz target of encrypted files: changed bytes, and changed metadata sealed or signed again by who has the keys."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from support.hostile import byte_damage
+
+from .case import FuzzCase
+from .mutations import mutate, parse_struct
+
+FOOTER, COLUMN = b"f" * 16, b"c" * 32
+ROWS = 300
+KINDS = [(algorithm, is_plain) for algorithm in ("AES_GCM_V1", "AES_GCM_CTR_V1") for is_plain in (False, True)]
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"threads": 2},
+    {"columns": ["l", "u"]},
+    {"filters": [("a", "==", 123)]},
+    {"filters": [("u", "==", "u7000")]},
+    {"filters": [("a", ">", 50), ("s", "==", "x3")], "columns": ["l"]},
+    {"row_range": (30, 170)},
+    {"on_error": "skip"},
+)
+
+
+@cache
+def frame() -> pd.DataFrame:
+    numbers = np.arange(ROWS)
+    return pd.DataFrame(
+        {
+            "a": numbers,
+            "s": [f"x{number % 7}" if number % 5 else None for number in numbers],
+            "u": [f"u{number}" for number in numbers],
+            "l": [[number, number + 1] for number in numbers],
+        }
+    )
+
+
+@cache
+def expected_rows() -> pd.DataFrame:
+    import numparq
+
+    return numparq.read_parquet(numparq.to_parquet(frame()))
+
+
+@cache
+def encrypted(kind: int) -> bytes:
+    import numparq
+
+    algorithm, plaintext_footer = KINDS[kind]
+    encryption = numparq.Encryption(
+        FOOTER, {"a": COLUMN, "u": COLUMN, "l": None}, algorithm=algorithm, plaintext_footer=plaintext_footer
+    )
+    options = {"row_group_size": 120, "max_rows_per_page": 40, "bloom_filter_options": {"u": True}}
+    return numparq.to_parquet(frame(), encryption=encryption, **options)
+
+
+def _footer_with_changes(rng: np.random.Generator, data: bytes) -> bytes:
+    """Return the file with changed fields in its footer, which is sealed or signed again."""
+    from numparq.crypto.aad import ModuleId, ModuleType, module_aad
+    from numparq.crypto.ciphers import open_module, seal_module, sign_footer
+    from numparq.crypto.key import Key
+    from numparq.format.footer.encrypted_footer import read_crypto_metadata
+    from numparq.format.open_file import OpenFile
+
+    (length,) = struct.unpack("<I", data[-8:-4])
+    body, stored, magic = data[: -8 - length], data[-8 - length : -8], data[-4:]
+    key = Key(FOOTER)
+    keys = OpenFile(data, decryption=decryption()).footer.keys
+    assert keys is not None
+    aad = module_aad(keys.file_aad, ModuleId(ModuleType.FOOTER))
+    if magic == b"PAR1":
+        changed, nonce = mutate(rng, parse_struct(stored[:-28])[0]), b"n" * 12
+        footer = changed + nonce + sign_footer(key, changed, nonce, aad)
+    else:
+        _, end = read_crypto_metadata(np.frombuffer(stored, np.uint8))
+        plaintext = open_module(key, stored[end:], aad)
+        footer = stored[:end] + seal_module(key, mutate(rng, parse_struct(plaintext)[0]), aad)
+    return body + footer + struct.pack("<I", len(footer)) + magic
+
+
+def decryption() -> Any:
+    import numparq
+
+    return numparq.Decryption(FOOTER, {"a": COLUMN, "u": COLUMN})
+
+
+def case(rng: np.random.Generator) -> FuzzCase:
+    """Draw a case."""
+    data = encrypted(int(rng.integers(0, len(KINDS))))
+    if rng.random() < 0.5:
+        return FuzzCase("sealed: fields of the footer", "encrypted", _footer_with_changes(rng, data))
+    ((what, changed),) = byte_damage.flipped_bytes(data, int(rng.integers(0, 1 << 32)), 0, 1)
+    if rng.random() < 0.3:
+        start, stop = sorted(rng.integers(0, len(data) + 1, 2).tolist())
+        what, changed = "left out", data[:start] + data[stop:]
+    elif rng.random() < 0.3:
+        (size,) = rng.integers(1, 400, 1).tolist()
+        start, to = rng.integers(0, len(data) - size, 2).tolist()
+        what, changed = "moved", data[:to] + data[start : start + size] + data[to + size :]
+    return FuzzCase(f"bytes: {what}", "encrypted", changed)
+
+
+def _read(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
+    """Read the file; if its bytes alone were changed, what is read is right."""
+    import numparq
+
+    options = OPTIONS[int(rng.integers(0, len(OPTIONS)))]
+    found = numparq.read_parquet(case.data, decryption=decryption(), **options)
+    if case.what.startswith("bytes"):
+        if "on_error" in options:
+            for name in found:
+                assert [*map(str, found[name])] == [*map(str, expected_rows()[name].loc[found.index])]
+        else:
+            expected = numparq.read_parquet(numparq.to_parquet(frame()), **options)
+            pd.testing.assert_frame_equal(found, expected)
+    return int(found.memory_usage(index=False, deep=True).sum())
+
+
+USES = (("read", _read),)
