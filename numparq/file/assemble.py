@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numparq.column.scratch import ThreadScratch
 from numparq.column.write.chunk import EncodedLeaf
-from numparq.errors import UnsupportedError
+from numparq.errors import SchemaError, UnsupportedError
 from numparq.format.footer.retype import replace_chunks, retype_chunks, row_group_rows
 from numparq.format.footer.rewrite import FooterParts
 from numparq.format.footer.tail import MAGIC
@@ -87,11 +87,21 @@ class FileAssembler:
         self._row_groups = [retype_chunks(group, types) for group in self._row_groups]
         counts = {index: len(leaf_columns([leaves[index]])) for index in rewritten}
         if counts:
-            if self.encryption is not None:  # leaf columns that follow would have other ordinals
-                raise UnsupportedError("a column of nulls cannot become nested in an encrypted file; pass schema=")
             groups = enumerate(self._row_groups)
             self._row_groups = [self._rewrite_chunks(number, group, counts, scratch) for number, group in groups]
             self.null_levels.replace_leaves(counts)
+            for column in self.sorting_columns or ():
+                column["column_idx"] = moved_leaf(column["column_idx"], counts)
+
+    def check_rewritten(self, rewritten: Collection[int], leaves: Mapping[int, SchemaNode]) -> None:
+        """Raise SchemaError or UnsupportedError if leaves, by index, cannot be written again as other nodes."""
+        column = leaves[min(rewritten)].name
+        self.null_levels.check(column)
+        if self.encryption is not None:  # leaf columns that follow would have other ordinals
+            raise UnsupportedError("a column of nulls cannot become nested in an encrypted file; pass schema=")
+        sorted_by = {each["column_idx"] for each in self.sorting_columns or ()}
+        if any(leaves[index].physical is None for index in sorted_by.intersection(rewritten)):
+            raise SchemaError("the rows are sorted by a column that cannot become nested", column=column)
 
     def _rewrite_chunks(
         self, number: int, row_group: EncodedThrift, counts: Mapping[int, int], scratch: ThreadScratch

@@ -250,7 +250,7 @@ class ParquetWriter(TransactionalWriter):
         if rewritten:
             if self._existing:
                 self._existing.read_null_levels(assembler.null_levels)
-            assembler.null_levels.check(leaves[min(rewritten)].name)
+            assembler.check_rewritten(rewritten, leaves)
         return leaves
 
     def _rewritten_leaves(self, leaves: dict[int, SchemaNode]) -> set[int]:
@@ -266,7 +266,6 @@ class ParquetWriter(TransactionalWriter):
                 self._existing.retype_leaves(leaves, self._columns)
             plan, footer = self._plan(), self._existing.footer if self._existing else None
             assembler.retype_leaves(plan, leaves, rewritten, footer, self._workshop.scratch)
-            assembler.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
 
     def _extend_key_values(self, shredded: ShreddedFrame) -> None:
         """Extend the keys that restore a frame to this frame's rows."""

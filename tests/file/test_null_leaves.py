@@ -88,6 +88,24 @@ def test_sorting_columns_keep_naming_their_columns(tmp_path):
     assert rows_of(path) == expected(NULLS, VALUES)
 
 
+def test_sorting_columns_by_index_follow_and_do_not_become_nested(tmp_path):
+    path = tmp_path / "a.parquet"
+    with numparq.ParquetWriter(path, sorting_columns=[pq.SortingColumn(3)]) as writer:
+        writer.write(NULLS)
+        writer.write(VALUES)
+        writer.write(VALUES)
+    metadata = pq.read_metadata(path)
+    for group in range(3):
+        (column,) = metadata.row_group(group).sorting_columns
+        assert metadata.schema.column(column.column_index).path == "d"
+    with numparq.ParquetWriter(path, sorting_columns=["c"]) as writer:
+        writer.write(NULLS)
+        with pytest.raises(SchemaError, match="sorted by a column that cannot become nested"):
+            writer.write(VALUES)
+        writer.write(NULLS)
+    assert rows_of(path) == expected(NULLS, NULLS)
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_files_of_pyarrow_get_nested_types(tmp_path, nested):
     path = tmp_path / "a.parquet"

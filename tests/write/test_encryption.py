@@ -82,7 +82,9 @@ def test_a_null_column_cannot_become_nested():
         writer.write(pd.DataFrame({"a": [None, None]}))
         with pytest.raises(UnsupportedError, match="cannot become nested in an encrypted file; pass schema="):
             writer.write(pd.DataFrame({"a": [[1], [2]]}))
-        writer.abort()
+        writer.write(pd.DataFrame({"a": ["x", None]}))
+    keys = numparq.Decryption(FOOTER)
+    assert numparq.read_parquet(writer.getvalue(), decryption=keys)["a"].isna().tolist() == [True, True, False, True]
 
 
 def test_the_plaintext_is_nowhere_in_the_file():
