@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -113,3 +114,29 @@ def test_long_footers_are_cached_for_readers_with_the_same_keys(tmp_path):
             numparq.read_parquet(path, decryption=Decryption(b"g" * 16))
         with pytest.raises(DecryptionError, match="pass decryption="):
             numparq.read_parquet(path)
+
+
+@pytest.mark.parametrize("plaintext_footer", [False, True])
+def test_many_small_files(tmp_path, plaintext_footer):
+    """Without keys their footers may be read as a table and the files joined; with keys they are read one by one."""
+    for number in range(40):
+        frame = pd.DataFrame({"a": NUMBERS[:50] + 50 * number, "b": NUMBERS[:50]})
+        encryption = Encryption(FOOTER, {"a": FIRST}, plaintext_footer=plaintext_footer)
+        numparq.to_parquet(frame, tmp_path / f"{number:02}.parquet", encryption=encryption)
+    for filters, count in ((None, 2000), ([("a", "==", 777)], 1), ([("b", "<", 2)], 80)):
+        assert len(numparq.read_parquet(tmp_path, filters=filters, decryption=KEYS)) == count
+        with pytest.raises(DecryptionError, match="pass decryption="):
+            numparq.read_parquet(tmp_path, filters=filters)
+    if plaintext_footer:
+        assert len(numparq.read_parquet(tmp_path, ["b"], filters=[("b", "<", 2)])) == 80
+
+
+def test_threads_open_the_same_metadata_at_once():
+    content = write("columns", plaintext_footer=True)
+    expected = ParquetFile(content, decryption=KEYS).read()
+    for turn in range(10):
+        keys = Decryption(FOOTER, {"a": FIRST, "l": SECOND, "t.y": SECOND, "none": bytes([turn + 1]) * 16})
+        file = ParquetFile(content, decryption=keys)
+        with ThreadPoolExecutor(6) as pool:
+            for found in pool.map(lambda number, read=file.read: read(threads=1 + number % 2), range(6)):
+                pd.testing.assert_frame_equal(found, expected)

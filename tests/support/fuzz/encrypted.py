@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +108,10 @@ def case(rng: np.random.Generator) -> FuzzCase:
     return FuzzCase(f"bytes: {what}", "encrypted", changed)
 
 
-def _read(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
+def _read(case: FuzzCase, rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> int:
     """Read the file; if its bytes alone were changed, what is read is right."""
     import numparq
 
-    options = OPTIONS[int(rng.integers(0, len(OPTIONS)))]
     found = numparq.read_parquet(case.data, decryption=decryption(), **options)
     if case.what.startswith("bytes"):
         if "on_error" in options:
@@ -124,4 +123,4 @@ def _read(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
     return int(found.memory_usage(index=False, deep=True).sum())
 
 
-USES = (("read", _read),)
+USES = tuple((f"read {options}", partial(_read, options=options)) for options in OPTIONS)
