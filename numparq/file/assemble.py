@@ -130,7 +130,7 @@ class FileAssembler:
         from numparq.column.write.sealed_pages import PageSealing
 
         self.encryption.check_row_groups(self.num_row_groups + num_row_groups)
-        return PageSealing(self.encryption.sealers, self.num_row_groups)
+        return PageSealing(self.encryption.sealers, self.num_row_groups, self.encryption.checksum)
 
     def add_row_groups(self, leaves: Sequence[EncodedLeaf], num_rows: Sequence[int]) -> None:
         """Write consecutive row groups of `num_rows` rows each; `leaves` holds their chunks by leaf column."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from numparq.errors import ParquetError, UnsupportedError
 from numparq.format.schema import Leaf
 from numparq.typing import EncryptionKeys
+
+from .writer_options import WriterOptions
 
 if TYPE_CHECKING:
     from numparq.format.file_encryption import FileEncryption
@@ -31,12 +34,17 @@ def check_encryption(
     return encryption
 
 
-def begin_encryption(encryption: EncryptionKeys, leaves: Sequence[Leaf]) -> FileEncryption:
+def encoding_options(options: WriterOptions) -> WriterOptions:
+    """Return options of pages without checksums, which are those of the stored bytes: sealing adds them."""
+    return replace(options, write_page_checksum=False)
+
+
+def begin_encryption(encryption: EncryptionKeys, leaves: Sequence[Leaf], options: WriterOptions) -> FileEncryption:
     """Return the sealers of one file, which has an AAD of its own."""
     from numparq.format.file_encryption import FileEncryption
 
     paths = [leaf.path for leaf in leaves]
-    return FileEncryption(encryption.file_keys(paths), paths)
+    return FileEncryption(encryption.file_keys(paths), paths, bool(options.write_page_checksum))
 
 
 def hide_values(error: ParquetError, encryption: EncryptionKeys | None) -> None:

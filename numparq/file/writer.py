@@ -35,7 +35,7 @@ from .argument_advice import WRITER_ADVICE
 from .arrow_types import without_dictionaries
 from .assemble import FileAssembler
 from .category_order import CategoryOrder
-from .encryption import begin_encryption, check_encryption, hide_values
+from .encryption import begin_encryption, check_encryption, encoding_options, hide_values
 from .fit_frame import fit_frame, frame_schema
 from .key_value_metadata import check_key_values
 from .null_leaves import retyped_leaves
@@ -79,10 +79,8 @@ class ParquetWriter(TransactionalWriter):
         (`numparq.format.footer.checkpoints`). Readers see an ordinary file.
     append : bool
         Whether to append to an existing local file, keeping its row groups.
-    threads : int, optional
-        Threads that encode; default: one for each core that this process may use, at most 8.
-    progress : bool, default False
-        Whether to show a progress bar, as in `numparq.read_parquet`.
+    threads, progress
+        As in `numparq.read_parquet`, for threads that encode.
     storage_options, filesystem, encryption
         As in `numparq.to_parquet`.
     **options
@@ -224,7 +222,7 @@ class ParquetWriter(TransactionalWriter):
         assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
         self._check_category_order(shredded)
         if self._encryption is not None:
-            assembly.encryption = begin_encryption(self._encryption, plan.leaves)
+            assembly.encryption = begin_encryption(self._encryption, plan.leaves, self._options)
         if self._existing:
             leaves = self._retyped_leaves(self._existing.columns, self._columns, assembly)
             self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer
@@ -237,7 +235,8 @@ class ParquetWriter(TransactionalWriter):
 
     def _plan(self) -> WritePlan:
         nodes = [column.node for column in self._columns]
-        return write_plan(nodes, self._options, self._existing.column_orders(nodes) if self._existing else None)
+        options = self._options if self._encryption is None else encoding_options(self._options)
+        return write_plan(nodes, options, self._existing.column_orders(nodes) if self._existing else None)
 
     def _retyped_leaves(
         self, before: Sequence[UserColumn], after: Sequence[UserColumn], assembler: FileAssembler
@@ -307,7 +306,7 @@ class ParquetWriter(TransactionalWriter):
         assert self._assembler is not None
         group = self._assembler.num_row_groups if len(bounds) == 2 else None
         try:
-            sealing = self._assembler.page_sealing(len(bounds) - 1)
+            sealing = None if self._encryption is None else self._assembler.page_sealing(len(bounds) - 1)
             return self._assembler.plan.encoder.encode(columns, bounds, group, self._workshop, sealing)
         except ParquetError:
             if group is None:  # again one by one, so that the error names the row group

@@ -55,17 +55,19 @@ class FileEncryption:
     ----------
     sealers : list of (Sealer or None)
         Sealer of each leaf column; None: it stays plain.
+    checksum : bool
+        Whether pages get checksums.
     magic : bytes
         Magic number at both ends of the file.
     """
 
-    def __init__(self, keys: FileKeys, paths: Sequence[tuple[str, ...]]) -> None:
+    def __init__(self, keys: FileKeys, paths: Sequence[tuple[str, ...]], checksum: bool) -> None:
         if len(paths) > MAX_ORDINAL + 1:
             raise UnsupportedError(
                 f"{pluralize(len(paths), 'leaf column')} cannot be encrypted, ordinals have 16 bits; "
                 "write them to several files"
             )
-        self._keys, self._paths = keys, paths
+        self._keys, self._paths, self.checksum = keys, paths, checksum
         unique = os.urandom(_UNIQUE_BYTES)
         file_aad = (keys.aad_prefix or b"") + unique
         settings = {

@@ -61,3 +61,19 @@ def test_asv_write_classes_run(monkeypatch, settings, name):
     """
     subprocess.run([sys.executable, "-c", code, name], cwd=ROOT / "asv_benchmarks", check=True)
     assert not list(settings.folder.glob("written-*"))
+
+
+@pytest.mark.parametrize("mode", ["plain", "two-columns", "ctr"])
+def test_asv_classes_of_encryption_run(monkeypatch, mode):
+    monkeypatch.setenv("NUMPARQ_BENCH_SCALE", str(SCALE))
+    monkeypatch.setenv("NUMPARQ_BENCH_REPEAT", "1")
+    code = """if True:
+        import inspect, sys
+        from benchmarks.encryption import Encryption
+        instance = Encryption()
+        instance.setup(sys.argv[1])
+        for method, call in inspect.getmembers(instance, inspect.ismethod):
+            if method.startswith(("time_", "track_")):
+                print(method, call(sys.argv[1]))
+    """
+    subprocess.run([sys.executable, "-c", code, mode], cwd=ROOT / "asv_benchmarks", check=True)

@@ -16,15 +16,21 @@ from .pages import MAX_PAGE_SIZE, EncodedPage
 
 
 class PageSealing(NamedTuple):
-    """Sealer of each leaf column, None for plain ones, and the ordinal of the first row group that is encoded."""
+    """Sealer of each leaf column, None for plain ones, and the ordinal of the first row group that is encoded.
+
+    Pages come without checksums, which are those of the stored bytes; `checksum` says whether to add them.
+    """
 
     sealers: Sequence[Sealer | None]
     first_row_group: int
+    checksum: bool
 
     def seal(self, leaf: EncodedLeaf) -> None:
         """Replace the pages of a leaf's chunks by sealed ones, of which sizes and checksums are."""
         sealer = self.sealers[leaf.leaf.index]
         if sealer is None:
+            if self.checksum:
+                _add_checksums(leaf)
             return
         pages: list[EncodedPage] = []
         aads: list[bytes] = []
@@ -34,11 +40,17 @@ class PageSealing(NamedTuple):
                 sealer, chunk, row_group, leaf.leaf.index, (ModuleType.DICTIONARY_PAGE, ModuleType.DATA_PAGE)
             )
         bodies = sealer.seal_bodies([page.body for page in pages], aads)
-        checksum = leaf.options.checksum
-        sealed = iter([_replace_body(page, body, checksum) for page, body in zip(pages, bodies, strict=True)])
+        sealed = iter([_replace_body(page, body, self.checksum) for page, body in zip(pages, bodies, strict=True)])
         for chunk in leaf.chunks:
             chunk.dictionary = None if chunk.dictionary is None else next(sealed)
             chunk.pages = [next(sealed) for _ in chunk.pages]
+
+
+def _add_checksums(leaf: EncodedLeaf) -> None:
+    """Add checksums to the plain pages of a leaf's chunks."""
+    for chunk in leaf.chunks:
+        chunk.dictionary = chunk.dictionary and _replace_body(chunk.dictionary, chunk.dictionary.body, True)
+        chunk.pages = [_replace_body(page, page.body, True) for page in chunk.pages]
 
 
 def seal_headers(
@@ -71,8 +83,8 @@ def _page_aads(
     return aads if chunk.dictionary is None else [of_dictionary, *aads]
 
 
-def _replace_body(page: EncodedPage, body: memoryview, checksum: bool) -> EncodedPage:
-    """Return a page with a sealed body; its uncompressed size stays that of the plaintext."""
+def _replace_body(page: EncodedPage, body: bytes | memoryview, checksum: bool) -> EncodedPage:
+    """Return a page with the body that is stored; its uncompressed size stays that of the plaintext."""
     if len(body) > MAX_PAGE_SIZE:
         raise SchemaError("an encrypted page is too large: the format's limit is 2 GiB; lower data_page_size")
     crc = ABSENT
