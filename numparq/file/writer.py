@@ -170,22 +170,19 @@ class ParquetWriter(TransactionalWriter):
         self._check_writing()
         try:
             with error_context(file=self._sink.name):
-                self._write_data(df, index)
+                if not is_arrow_data(df):
+                    self._write_shredded(shred_frame(df, index=index, schema=self._schema))
+                    return
+                num_rows = self.num_rows
+                try:
+                    for table in read_tables(df, self._row_group_size.max_rows, index):
+                        self._write_shredded(shred_table(table, self._schema))
+                except BaseException:
+                    if self.num_rows > num_rows:  # part of the data is written
+                        self.abort()
+                    raise
         except ParquetError as error:
             hide_values(error, self._encryption)
-            raise
-
-    def _write_data(self, df: FrameOrArrow, index: bool | None) -> None:
-        if not is_arrow_data(df):
-            self._write_shredded(shred_frame(df, index=index, schema=self._schema))
-            return
-        num_rows = self.num_rows
-        try:
-            for table in read_tables(df, self._row_group_size.max_rows, index):
-                self._write_shredded(shred_table(table, self._schema))
-        except BaseException:
-            if self.num_rows > num_rows:  # part of the data is written
-                self.abort()
             raise
 
     def _write_shredded(self, shredded: ShreddedFrame) -> None:

@@ -77,15 +77,17 @@ class Encryption:
         metadata: dict[ColumnName | None, bytes | None]
         metadata = {**key_metadata} if isinstance(key_metadata, Mapping) else {None: key_metadata}
         keys = dict(column_keys or {})
-        for name in metadata:
+        for name, value in metadata.items():
+            if value is not None and not isinstance(value, bytes):
+                raise TypeError(f"key_metadata must be bytes, or a dict of bytes, not {type(value).__name__}")
             if name is not None and name not in keys:
                 raise ValueError(f"key_metadata names {name!r}, which has no key in column_keys")
         self._footer = ModuleKey(_make_key(footer_key, "footer_key"), metadata.get(None), True)
         self._columns = {
             name: self._footer
-            if value is None
-            else ModuleKey(_make_key(value, f"column_keys[{name!r}]"), metadata.get(name), False)
-            for name, value in keys.items()
+            if key is None
+            else ModuleKey(_make_key(key, f"column_keys[{name!r}]"), metadata.get(name), False)
+            for name, key in keys.items()
         }
 
     def __repr__(self) -> str:

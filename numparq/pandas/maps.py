@@ -45,10 +45,11 @@ def cast_maps(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, An
 def _open_again(source: Any, options: dict[str, Any]) -> ReadableFile | Dataset:
     """Open the source again for its schema."""
     places = {name: options[name] for name in ("storage_options", "filesystem") if name in options}
+    decryption = options.get("decryption")
     if is_dataset_path(source, **places):
         of_table = {name: options[name] for name in _DATASET_OPTIONS if name in options}
-        return Dataset(source, **places, **of_table)
-    return ReadableFile(source, **places)
+        return Dataset(source, decryption=decryption, **places, **of_table)
+    return ReadableFile(source, decryption=decryption, **places)
 
 
 def _nested_columns(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:

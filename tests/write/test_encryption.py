@@ -37,6 +37,7 @@ def encryption(**options) -> numparq.Encryption:
         ({"algorithm": "AES"}, ValueError, "algorithm must be one of AES_GCM_V1"),
         ({"aad_prefix": ""}, TypeError, "aad_prefix must be bytes"),
         ({"key_metadata": {"a": b"m"}}, ValueError, "key_metadata names 'a'"),
+        ({"key_metadata": "text"}, TypeError, "key_metadata must be bytes"),
         ({"encrypt_other_columns": True}, ValueError, "needs column_keys"),
     ],
 )
@@ -160,6 +161,10 @@ def test_dataset_without_rows_keeps_no_plaintext_schema(tmp_path):
 def test_pandas_engine(tmp_path):
     NumparqImpl().write(FRAME, tmp_path / "a", encryption=encryption())
     assert (tmp_path / "a").read_bytes()[:4] == b"PARE"
+    decryption = numparq.Decryption(FOOTER, {"secret": COLUMN})
+    pd.testing.assert_frame_equal(NumparqImpl().read(tmp_path / "a", decryption=decryption), FRAME)
+    read = NumparqImpl().read(tmp_path / "a", decryption=decryption, to_pandas_kwargs={"maps_as_pydicts": "strict"})
+    pd.testing.assert_frame_equal(read, FRAME)
     with pytest.raises(UnsupportedError, match=r"use encryption=numparq.Encryption"):
         NumparqImpl().write(FRAME, tmp_path / "b", encryption_properties=object())
 
