@@ -35,7 +35,9 @@ def table():
 
 @functools.cache
 def encrypted(algorithm, plaintext_footer):
-    return encrypt(table(), ["a", "s"], algorithm=algorithm, plaintext_footer=plaintext_footer, **OPTIONS)
+    """Return a file with dictionaries if its footer is encrypted, and PLAIN values if not."""
+    options = OPTIONS | {"use_dictionary": not plaintext_footer}
+    return encrypt(table(), ["a", "s"], algorithm=algorithm, plaintext_footer=plaintext_footer, **options)
 
 
 def read(content, **options):

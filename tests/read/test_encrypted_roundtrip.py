@@ -116,6 +116,30 @@ def test_long_footers_are_cached_for_readers_with_the_same_keys(tmp_path):
             numparq.read_parquet(path)
 
 
+@pytest.mark.parametrize("algorithm", ["AES_GCM_V1", "AES_GCM_CTR_V1"])
+@pytest.mark.parametrize("column", ["a", "u", "f"])
+def test_a_damaged_page_loses_its_rows_alone(algorithm, column):
+    """The second data page of the second row group: its header, and its body. Pages before it are decrypted, too."""
+    content = write("columns", algorithm=algorithm, compression=None)
+    file = ParquetFile(content, decryption=KEYS)
+    whole = file.read()
+    chunk = file.plan([column], [("a", ">=", 700), ("a", "<", 800)])[1].chunks[0]
+    start, size = chunk.locations[1][:2].tolist()
+    assert chunk.locations[1][2] == 100
+    for position in (start + 20, start + size - 20):
+        damaged = bytearray(content)
+        damaged[position] ^= 1
+        file = ParquetFile(bytes(damaged), decryption=KEYS)
+        with pytest.raises(numparq.ParquetError) as caught:
+            file.read()
+        assert caught.value.where["row_group"] == 1
+        assert caught.value.where["column"] == column
+        left = file.read(on_error="skip")
+        pd.testing.assert_frame_equal(left, whole.drop(index=range(700, 800)))
+        (lost,) = left.attrs["numparq.lost"]
+        assert "did not authenticate" in str(lost) or "checksum" in str(lost)
+
+
 @pytest.mark.parametrize("plaintext_footer", [False, True])
 def test_many_small_files(tmp_path, plaintext_footer):
     """Without keys their footers may be read as a table and the files joined; with keys they are read one by one."""

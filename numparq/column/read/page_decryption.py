@@ -55,9 +55,14 @@ def open_pages(keys: FileDecryption, pages: Pages) -> None:
             else:
                 cipher.open_body(raw, start, stored, page)
         except DecryptionError as error:
-            table[sealed[sealed < number], P_SEALED] = 0
+            _mark_opened(table, sealed[sealed < number])
             raise PageFailure(number, error=error) from None
-    table[sealed, P_SEALED], table[sealed, P_CRC] = 0, -1
+    _mark_opened(table, sealed)
+
+
+def _mark_opened(table: np.ndarray, pages: np.ndarray) -> None:
+    """Mark pages as decrypted, whose checksums are those of the bytes as stored."""
+    table[pages, P_SEALED], table[pages, P_CRC] = 0, -1
 
 
 def _num_plain_level_bytes(levels: int, raw: np.ndarray, start: int, stored: int) -> int:

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from numparq.column.scratch import Scratch
-from numparq.errors import ParquetError
+from numparq.errors import DecryptionError, ParquetError
 from numparq.format.module_reader import ModuleReader
 from numparq.kernels.enums import DICTIONARY_PAGE
 from numparq.kernels.tables import (
@@ -20,6 +20,7 @@ from numparq.kernels.tables import (
     L_START,
     P_NUM_VALUES,
     P_ROW,
+    P_SEALED,
     P_TYPE,
     PREFIX_CARRYOVER,
 )
@@ -222,4 +223,6 @@ class InMemoryPages:
 
     def windows(self, scratch: Scratch) -> Iterable[Pages]:
         """Return the pages."""
+        if np.logical_or.reduce(self.page_table[:, P_SEALED]):
+            raise DecryptionError("a page in memory has not been decrypted")
         return [Pages(self.raw, self.chunks, self.page_table.copy())] if len(self.page_table) else []

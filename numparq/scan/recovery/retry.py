@@ -280,6 +280,7 @@ class _PageBisection:
                 return
             page, error = found
             self._errors.setdefault(first + page, error)
+            self._check_pages(first, first + page)  # which have not passed all checks, nor been decrypted
             first += page + 1
 
     def _first_damage(self, table: np.ndarray) -> tuple[int, ParquetError] | None:
