@@ -144,7 +144,7 @@ def test_page_locations_cover_a_written_chunk():
         meta = chunk.meta_data
         start = meta.dictionary_page_offset or meta.data_page_offset
         end = start + meta.total_compressed_size
-        pages = read_chunk_pages(ModuleReader(open_source(file.getvalue())), chunk, start, end, 1000)
+        pages = read_chunk_pages(ModuleReader(open_source(file.getvalue())), chunk, (0, column), (start, end), 1000)
         assert pages is not None
         assert (pages.dictionary_range is not None) == has_dictionary
         assert pages.rows_in_pages(np.arange(pages.num_pages)) == RowRanges.all(1000)

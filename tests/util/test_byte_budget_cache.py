@@ -170,7 +170,7 @@ def walks(monkeypatch):
     monkeypatch.setattr(
         index_reader,
         "walk_page_headers",
-        lambda reader, chunk: found.append(reader.source.name) or original(reader, chunk),
+        lambda reader, *chunk: found.append(reader.source.name) or original(reader, *chunk),
     )
     return found
 
