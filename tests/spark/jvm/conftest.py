@@ -16,7 +16,13 @@ from support.spark.source_table import ROWS
 
 
 @pytest.fixture(scope="session")
-def spark():
+def java_classes(tmp_path_factory):
+    """Return a folder in which the session's JVM finds compiled classes."""
+    return tmp_path_factory.mktemp("classes")
+
+
+@pytest.fixture(scope="session")
+def spark(java_classes):
     """One session for all tests: a JVM of 1 GB, two threads, three attempts per task."""
     pytest.importorskip("pyspark", reason="pyspark is not installed (the extra 'spark')")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
@@ -30,6 +36,7 @@ def spark():
         "spark.sql.timeType.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
         "spark.python.daemon.module": "numparq.spark.daemon",
+        "spark.driver.extraClassPath": str(java_classes),
     }
     builder = SparkSession.builder.master("local[2,3]")
     for name, value in settings.items():
