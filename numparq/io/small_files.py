@@ -6,8 +6,9 @@ import errno
 import os
 import stat
 import time
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -98,7 +99,7 @@ class UnloadedFileSource(SmallFileSource):
         """The bytes, with SLACK readable ones after them."""
         loaded = self._loaded
         if loaded is None:
-            self._loaded = loaded = SmallFilesSource([self])._data
+            self._loaded = loaded = SmallFilesSource([self])._load(0, self.size)
             self._count(self.size)
             _loaded.append(self)
             if len(_loaded) > _MOST_LOADED:
@@ -111,7 +112,7 @@ class UnloadedFileSource(SmallFileSource):
 
 
 class SmallFilesSource(BytesSource):
-    """Small local files, one after the other: all are read by the first read of any, and again after `release`.
+    """Small local files, one after the other; each is read whole by its first read, and again after `release`.
 
     Attributes
     ----------
@@ -125,29 +126,57 @@ class SmallFilesSource(BytesSource):
         self.starts, self.size = [0, *stops[:-1]], stops[-1]
         self._files = files
         self._buffer: np.ndarray | None = None
+        self._memory = memoryview(b"")
+        self._is_loaded = bytearray(len(files))
         self._loading = fork_safe_lock()
 
-    @property
-    def _data(self) -> np.ndarray:  # type: ignore[override]
-        with self._loading:
-            if self._buffer is None:
-                self._buffer = self._read()
-            return self._buffer
+    def view(self, position: int, length: int, slack: int) -> np.ndarray | None:
+        """Return a view of the bytes of a file; None if fewer than `slack` bytes follow it."""
+        if position < 0 or length < 0 or position + length + slack > self.size:
+            return None
+        return self._load(position, length)[position : position + length + slack]
 
-    def _read(self) -> np.ndarray:
-        buffer = np.empty(self.size, np.uint8)
-        view = memoryview(buffer.data)
-        for file, start in zip(self._files, self.starts, strict=True):
-            if not _read_whole(file._path, file._status, view[start : start + file.size]):
-                # `Dataset` lists its files again then, as if it were gone.
-                raise FileNotFoundError(errno.ENOENT, "the file was replaced or changed while it was read", file.name)
-        self._count(self.size, len(self._files))
-        buffer.flags.writeable = False
+    def read_into(self, position: int, out: np.ndarray) -> None:
+        """Copy bytes into `out`."""
+        view = self.view(position, len(out), 0)
+        if view is None:
+            raise truncated_file_error(self, position, len(out))
+        out[:] = view
+
+    def _load(self, position: int, length: int) -> np.ndarray:
+        """Read the files that have bytes of a range, unless they have been; return the bytes of all."""
+        first = bisect_right(self.starts, position) - 1
+        stop = max(bisect_left(self.starts, position + length), first + 1)
+        buffer = self._buffer
+        if buffer is None or 0 in self._is_loaded[first:stop]:
+            with self._loading:
+                if self._buffer is None:
+                    memory = np.empty(self.size, np.uint8)
+                    self._memory, self._buffer = memory.data, memory[:]
+                    self._buffer.flags.writeable = False
+                buffer = self._buffer
+                self._read(range(first, stop))
         return buffer
+
+    def _read(self, numbers: Iterable[int]) -> None:
+        """Read the files with these numbers that have not been read."""
+        memory, num_bytes, num_files = self._memory, 0, 0
+        for number in numbers:
+            if not self._is_loaded[number]:
+                file, start = self._files[number], self.starts[number]
+                if not _read_whole(file._path, file._status, memory[start : start + file.size]):
+                    # `Dataset` lists its files again then, as if it were gone.
+                    message = "the file was replaced or changed while it was read"
+                    raise FileNotFoundError(errno.ENOENT, message, file.name)
+                self._is_loaded[number] = True
+                num_bytes, num_files = num_bytes + file.size, num_files + 1
+        self._count(num_bytes, num_files)
 
     def release(self) -> None:
         """Drop the bytes."""
-        self._buffer = None
+        with self._loading:
+            self._buffer, self._memory = None, memoryview(b"")
+            self._is_loaded = bytearray(len(self._files))
 
 
 def _read_whole(path: str, status: os.stat_result, out: memoryview) -> bool:

@@ -95,33 +95,12 @@ class ChunkPages:
     @classmethod
     def unindexed(cls, start: int, end: int, num_rows: int) -> ChunkPages:
         """Return the pages of a chunk without an offset index: one page that covers it, dictionary included."""
-        return cls.unindexed_chunks([[start]], [[end]], [num_rows])[0][0]
-
-    @classmethod
-    def unindexed_chunks(cls, starts: ArrayLike, ends: ArrayLike, num_rows: ArrayLike) -> list[list[ChunkPages]]:
-        """Return one page for each chunk, as `unindexed` does, in 1 to 2 us a chunk; indexed by row group and column.
-
-        `starts` and `ends` have the shape (row groups, columns), `num_rows` (row groups,).
-        """
-        starts, ends, counts = (np.array(given, np.int64) for given in (starts, ends, num_rows))
-        _check_chunks(starts, ends)
-        locations = np.zeros((*starts.shape, 1, 3), np.int64)
-        locations[:, :, 0, PAGE_OFFSET], locations[:, :, 0, PAGE_SIZE] = starts, ends - starts
+        if end < start:
+            check_chunks(np.int64(start), np.int64(end))
+        locations, row_stops = np.array([[start, end - start, 0]], np.int64), np.array([num_rows], np.int64)
         locations.flags.writeable = False
-        groups = zip(starts.tolist(), ends.tolist(), counts.tolist(), locations, counts[:, None], strict=True)
-        return [
-            [
-                cls._unchecked((start, end, count, location, False, None, row_stops, True, None))
-                for start, end, location in zip(first, last, several, strict=True)
-            ]
-            for first, last, count, several, row_stops in groups
-        ]
-
-    @classmethod
-    def _unchecked(cls, values: tuple[Any, ...]) -> ChunkPages:
-        """Build an instance from all field values without checks."""
         made = cls.__new__(cls)
-        made._set(values)
+        made._set((start, end, num_rows, locations, False, None, row_stops, True, None))
         return made
 
     def _set(self, values: tuple[Any, ...]) -> None:
@@ -282,7 +261,7 @@ _MESSAGES = {
 }
 
 
-def _check_chunks(starts: np.ndarray, ends: np.ndarray) -> None:
+def check_chunks(starts: np.ndarray | np.int64, ends: np.ndarray | np.int64) -> None:
     """Raise if a column chunk ends before it begins; an all-null chunk may be empty."""
-    if (ends < starts).any():
+    if np.any(ends < starts):
         raise InvalidFileError("a column chunk ends before it begins")

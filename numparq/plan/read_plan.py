@@ -15,6 +15,7 @@ from .chunk_pages import ChunkPages
 from .plan_change import PlanChange, PlanCut
 from .row_group_plan import BYTE_RANGE_FIELDS, R_STOP, RowGroupPlan
 from .row_ranges import RowRanges
+from .whole_chunks import WholeChunks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -96,7 +97,7 @@ class ReadPlan:
         counts = np.asarray(num_rows, np.int64)
         numbers = range(len(counts)) if ordinals is None else ordinals
         shape = len(counts), len(columns)
-        chunks = ChunkPages.unindexed_chunks(np.reshape(starts, shape), np.reshape(ends, shape), counts)
+        chunks = WholeChunks.of_row_groups(np.reshape(starts, shape), np.reshape(ends, shape), counts)
         return cls.from_chunks(columns, counts.tolist(), chunks, numbers)
 
     @classmethod

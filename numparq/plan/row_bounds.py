@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -41,6 +41,22 @@ def from_sorted(starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
     if np.count_nonzero(starts == stops):
         bounds = bounds[starts < stops]
     return merge_sorted(bounds, bounds[:, 1], bounds[1:, 0] > bounds[:-1, 1])
+
+
+def split(bounds: np.ndarray, lengths: Sequence[int]) -> tuple[np.ndarray, list[int]]:
+    """Split ranges at the ends of consecutive parts with `lengths` rows, at least 1; each counts from its own row 0.
+
+    Returns the bounds of all parts, and the position of each one's first range with the number of ranges appended.
+    """
+    ends = np.cumsum(lengths)
+    flat = bounds.reshape(-1)
+    cuts, at = ends, flat.searchsorted(ends, side="left")
+    cuts, at = cuts[at & 1 == 1], at[at & 1 == 1]  # after the start of a range, and up to its end
+    cuts, at = cuts[cuts < flat[at]], at[cuts < flat[at]]
+    parts = np.insert(flat, at.repeat(2), cuts.repeat(2)).reshape(-1, 2)
+    firsts = np.append(parts[:, 0].searchsorted(ends - lengths), len(parts))
+    parts -= np.repeat(ends - lengths, np.diff(firsts))[:, None]
+    return parts, firsts.tolist()
 
 
 def edges(bounds: np.ndarray, num_rows: int) -> np.ndarray:

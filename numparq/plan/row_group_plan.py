@@ -10,6 +10,7 @@ from numparq.util.pluralize import pluralize
 
 from .chunk_pages import DICTIONARY_PAGE_ORDINAL, ChunkPages
 from .row_ranges import RowRanges
+from .whole_chunks import WholeChunks
 
 # Columns of `ReadPlan.byte_ranges`; R_PAGE is the ordinal of a data page, or DICTIONARY_PAGE_ORDINAL.
 R_START, R_STOP, R_ROW_GROUP, R_COLUMN, R_PAGE = range(5)
@@ -28,14 +29,14 @@ class RowGroupPlan:
         Rows of the row group.
     rows : RowRanges
         Selected rows; empty for a pruned row group.
-    chunks : tuple of ChunkPages
+    chunks : tuple of ChunkPages, or WholeChunks
         Column chunks, in the order of the plan's columns.
     """
 
     ordinal: int
     num_rows: int
     rows: RowRanges
-    chunks: tuple[ChunkPages, ...]
+    chunks: tuple[ChunkPages, ...] | WholeChunks
 
     def check_rows(self) -> None:
         """Raise ValueError unless the row ranges and the pages are of `num_rows` rows."""
@@ -55,12 +56,16 @@ class RowGroupPlan:
     @property
     def num_bytes(self) -> int:
         """Bytes to read for the selected rows, over all columns."""
-        return sum(chunk.num_bytes(self.rows) for chunk in self.chunks) if self.rows else 0
+        if not self.rows:
+            return 0
+        is_whole = type(self.chunks) is WholeChunks
+        return self.num_chunk_bytes if is_whole else sum(chunk.num_bytes(self.rows) for chunk in self.chunks)
 
     @property
     def num_chunk_bytes(self) -> int:
         """Size of the column chunks in bytes."""
-        return sum(chunk.end - chunk.start for chunk in self.chunks)
+        chunks = self.chunks
+        return chunks.num_bytes if type(chunks) is WholeChunks else sum(one.end - one.start for one in chunks)
 
     def pages_with_rows(self, column: int) -> np.ndarray:
         """Return the ordinals (int64) of a column's data pages that hold selected rows."""

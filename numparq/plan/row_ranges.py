@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -161,6 +162,12 @@ class RowRanges:
         bounds = np.empty(len(answers) + 2, np.int64)
         count = predicate_kernels.mask_to_ranges(answers, len(answers), bounds)
         return cls._from_bounds(bounds[: 2 * count].reshape(-1, 2).copy())
+
+    @classmethod
+    def from_masks(cls, mask: np.ndarray, lengths: Sequence[int]) -> list[RowRanges]:
+        """Return the rows of several masks, one after the other in `mask`, with `lengths` rows of at least 1 each."""
+        bounds, firsts = row_bounds.split(cls.from_mask(mask).bounds, lengths)
+        return [cls._from_bounds(bounds[first:stop].copy()) for first, stop in pairwise(firsts)]
 
     @classmethod
     def from_indices(cls, rows: ArrayLike) -> RowRanges:
@@ -336,7 +343,8 @@ class RowRanges:
         if inner.stop > self.count:
             inner._check_within(self.count)
         if len(self.bounds) == 1:
-            return RowRanges._from_bounds(inner.bounds + self.bounds[0, 0])
+            first = int(self.bounds[0, 0])
+            return RowRanges._from_bounds(inner.bounds + first) if first else inner
         return RowRanges._from_bounds(row_bounds.select(self.bounds, inner.bounds))
 
     def positions_in(self, outer: RowRanges) -> RowRanges:

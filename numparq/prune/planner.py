@@ -18,6 +18,7 @@ from numparq.plan.chunk_pages import ChunkPages
 from numparq.plan.plan_builder import PlanBuilder
 from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.plan.row_ranges import RowRanges
+from numparq.plan.whole_chunks import WholeChunks
 
 from .bloom_filters import BloomFilterPruner
 from .column_indexes import ColumnIndexPruner
@@ -82,10 +83,11 @@ class ReadPlanner:
         """
         groups, partial_rows = [], {}
         for (ordinal, selected), chunks in zip(rows.items(), self._tables.chunks_as_pages(list(rows)), strict=True):
-            num_rows, every = chunks[0].num_rows if chunks else self._tables.num_rows(ordinal), selected
+            is_built = type(chunks) is tuple and len(chunks) > 0
+            num_rows, every = chunks[0].num_rows if is_built else self._tables.num_rows(ordinal), selected
             if selected.count < num_rows:
                 partial_rows[ordinal], every = selected, RowRanges.all(num_rows)
-            groups.append(RowGroupPlan(ordinal, num_rows, every, tuple(chunks)))
+            groups.append(RowGroupPlan(ordinal, num_rows, every, chunks))
         plan = PlanBuilder(self._tables.names, groups)
         if partial_rows:
             plan.narrow(partial_rows, "rows", "not selected")
@@ -100,6 +102,8 @@ class ReadPlanner:
         partly = []
         for group in plan.groups.values():
             if 0 < group.rows.count < group.num_rows:
+                if type(group.chunks) is WholeChunks and group.chunks.largest < self._min_chunk_bytes:
+                    continue
                 for position in positions:
                     chunk = group.chunks[position]
                     if not chunk.is_indexed and chunk.end - chunk.start >= self._min_chunk_bytes:

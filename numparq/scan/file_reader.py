@@ -62,6 +62,8 @@ class FileReader:
         Those of the leaves, once the read is open.
     context : ReadContext
         That of the read, once it is open.
+    keeps_bytes : bool
+        Whether the bytes of joined files stay in memory from the selection of rows to their decoding.
     unfit : sequence of UnfitValues
         Values that do not fit the type that they were cast to.
     """
@@ -73,6 +75,7 @@ class FileReader:
         self.leaves = leaves = self.columns.leaves
         self.file = scan_file.file
         self.joined: JoinedFile | None = None
+        self.keeps_bytes = False
         self.unfit: Sequence[UnfitValues] = ()
         self.predicate = predicate = scan_file.predicate
         self.policy = policy or RaiseOnDamage()
@@ -224,7 +227,7 @@ class FileReader:
             self.selections = (
                 RowSlices.of_selections(selections) if selections else RowSlices.single(slices.row_groups[0], 0, 0)
             )
-            if self.joined is not None:
+            if self.joined is not None and not self.keeps_bytes:
                 self.joined.release()
         except ParquetError as error:
             self.locate(error)

@@ -37,6 +37,7 @@ BATCH_ROWS = 16 << 10
 # Positions in a mask are 32-bit.
 MAX_MASK_ROWS = 1 << 31
 _NO_ROWS = RowRanges()
+_FEW_ROW_GROUPS = 4  # their masks are converted one by one in less time
 _rows_of = attrgetter("rows")
 
 _Cache = dict[int, CachedFixed | CachedBinary]  # predicate cache of a row group, by position of a projected column
@@ -221,11 +222,13 @@ class RowFilter:
 
 def _narrow(rows: list[RowRanges], cached: defaultdict[int, _Cache], decoded: _Cache, answers: np.ndarray) -> None:
     """Narrow the rows of each row group of a batch to those that match; take their values."""
+    matching = None
+    if len(rows) > _FEW_ROW_GROUPS:
+        matching = iter(RowRanges.from_masks(answers, [some.count for some in rows if some.count]))
     first = 0
     for number, some in enumerate(rows):
         if some.count:
-            part = answers[first : first + some.count]
-            left = RowRanges.from_mask(part) if np.logical_or.reduce(part) else _NO_ROWS
+            left = next(matching) if matching else RowRanges.from_mask(answers[first : first + some.count])
             rows[number] = some if left.count == some.count else some.select(left)
             if left.count and (decoded or cached[number]):
                 kept = ValueRanges.from_ranges(left.bounds)

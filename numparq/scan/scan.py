@@ -25,7 +25,7 @@ from numparq.util.worker_pool import WorkerPool
 
 from .cast_checks import check_casts
 from .file_reader import FileReader, virtual_columns
-from .file_runs import runner_of, select_first
+from .file_runs import keep_small_files, runner_of, select_first
 from .memory import check_claimed_rows, check_filter_memory, check_rows_memory, decoded_bytes, scratch_share
 from .null_counts import file_may_have_nulls, merge_may_be_null, merge_null_counts
 from .options import ScanOptions, select_row_slices
@@ -339,6 +339,8 @@ class Scan:
         """Select the rows of all readers; with a limit, of as many as it takes."""
         if self._options.memory_limit is not None:
             check_filter_memory(readers, self._options, thread_count(self._threads))
+        elif len(readers) > 1 or readers[0].joined is not None:
+            keep_small_files(readers)
         if len(readers) == 1:
             readers[0].select(limit)
             return readers

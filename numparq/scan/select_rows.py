@@ -51,7 +51,7 @@ class RowSelectionBuilder:
         projected_types: Sequence[OutputType],
         predicate: ScanPredicate | None,
     ) -> None:
-        self._tables = chunk_tables
+        self._tables, self._is_joined = chunk_tables, file.footer.data_bounds is not None
         self._leaves = leaves
         self._projected_types = projected_types
         self._predicate = predicate
@@ -127,7 +127,9 @@ class RowSelectionBuilder:
                 return self._narrow(group, latest)
             return group, _TRUE if latest is None or group.ordinal in fully_matched else latest
 
-        row_filter = RowFilter(context, self._tables, self._leaves, self._projected_types)
+        # Small files are decoded again in less time than their values are taken.
+        cached_types = () if self._is_joined else self._projected_types
+        row_filter = RowFilter(context, self._tables, self._leaves, cached_types)
         filtered = row_filter.filter_row_groups(groups, narrow, prefetcher, None if limit is None else limit - out)
         for group in groups:
             rows = filtered[group.ordinal].rows if group.ordinal in filtered else _NO_ROWS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 
 import numparq
 from numparq.io import small_files
-from numparq.io.small_files import open_small_files
+from numparq.io.small_files import SmallFilesSource, UnloadedFileSource, open_small_files
 from numparq.kernels.tables import SLACK
 from support.files.page_damage import edit_footer
 
@@ -48,6 +49,29 @@ def test_bytes_of_files(paths, monkeypatch, room):
             source.read_into(1, out)
     buffers = {id(source.buffer) for source in sources}
     assert (len(buffers) == 1) == (room > 100)
+
+
+def test_joined_files_are_read_one_by_one(paths, monkeypatch):
+    read = []
+    original = small_files._read_whole
+    monkeypatch.setattr(small_files, "_read_whole", lambda path, *more: read.append(path) or original(path, *more))
+    files = [UnloadedFileSource(path, name, os.stat(path)) for path, name in paths]
+    joined = SmallFilesSource(files)
+    for _ in range(2):  # the second time after the bytes were dropped
+        found = joined.view(joined.starts[3] + 1, 2, SLACK)
+        assert found[:2].tolist() == [1, 2]
+        assert not found.flags.writeable
+        (found,) = joined.read_ranges([(joined.starts[3], joined.starts[5] + 1)])
+        assert (found[0], found[joined.starts[4] - joined.starts[3] + 4]) == (0, 4)
+        assert read == [path for path, _ in paths[3:6]]
+        read.clear()
+        joined.release()
+    assert (joined.num_requests, joined.num_bytes) == (6, 2 * (4 + 5 + 6))
+    with pytest.raises(numparq.InvalidFileError, match="beyond the file's"):
+        joined.read_into(joined.size, np.zeros(1, np.uint8))
+    Path(paths[8][0]).write_bytes(b"changed")
+    with pytest.raises(FileNotFoundError, match="replaced or changed"):
+        joined.view(joined.starts[8], 1, 0)
 
 
 def test_what_is_not_read(paths, tmp_path):

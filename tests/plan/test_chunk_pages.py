@@ -67,9 +67,6 @@ def test_chunk_without_offset_index_is_one_page():
     assert chunk.rows_in_pages([0]) == RowRanges.all(30)
     assert chunk != ChunkPages(100, 400, 30, [[100, 300, 0]])
     assert ChunkPages.unindexed(100, 100, 0).pages_with_rows(RowRanges()).tolist() == []
-    assert ChunkPages.unindexed_chunks([[100, 400]], [[400, 450]], [30]) == [
-        [chunk, ChunkPages.unindexed(400, 450, 30)]
-    ]
     with pytest.raises(ValueError, match="read-only"):
         chunk.offsets[0] = 1
     for num_rows in (0, 30):

@@ -49,6 +49,12 @@ def test_sorted_ranges_are_merged(steps):
     assert RowRanges.from_sorted(starts, stops) == RowRanges(np.stack([starts, stops], axis=1))
 
 
+@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1))
+def test_masks_that_follow_one_another(masks):
+    mask = np.concatenate([np.array(each, np.bool_) for each in masks])
+    assert RowRanges.from_masks(mask, [*map(len, masks)]) == [*map(RowRanges.from_mask, masks)]
+
+
 @given(ROWS)
 def test_masks_and_indices(rows):
     found = to_ranges(rows)

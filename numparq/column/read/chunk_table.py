@@ -44,6 +44,7 @@ from numparq.kernels.tables import (
     GCM_OVERHEAD,
 )
 from numparq.plan.chunk_pages import ChunkPages
+from numparq.plan.whole_chunks import WholeChunks
 from numparq.types.output_type import OutputType
 from numparq.util.bounded_cache import BoundedCache
 
@@ -255,16 +256,14 @@ class ChunkTables:
         """Return start and exclusive end of each chunk in the file, as two int64 arrays (row groups, columns)."""
         return self._bounds([self._position[group] for group in row_groups])
 
-    def chunks_as_pages(self, row_groups: Sequence[int]) -> Sequence[Sequence[ChunkPages]]:
-        """Return each chunk as a single page, by row group and column."""
+    def chunks_as_pages(self, row_groups: Sequence[int]) -> Sequence[tuple[ChunkPages, ...] | WholeChunks]:
+        """Return each chunk as a single page, by row group and column; many chunks are built on first use."""
         if len(row_groups) * len(self._leaves) > MAX_CACHED_COLUMNS:
             return self._whole_chunks(row_groups)
-        return self._cache.get_or_make(("whole", *row_groups), lambda: self._whole_chunks(row_groups))
+        return self._cache.get_or_make(("whole", *row_groups), lambda: [*map(tuple, self._whole_chunks(row_groups))])
 
-    def _whole_chunks(self, row_groups: Sequence[int]) -> list[list[ChunkPages]]:
-        return ChunkPages.unindexed_chunks(
-            *self.byte_ranges(row_groups), [self.num_rows(group) for group in row_groups]
-        )
+    def _whole_chunks(self, row_groups: Sequence[int]) -> list[WholeChunks]:
+        return WholeChunks.of_row_groups(*self.byte_ranges(row_groups), [*map(self.num_rows, row_groups)])
 
     def _bounds(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return starts and exclusive ends of chunks; `chosen` indexes the arrays by row group."""
