@@ -55,4 +55,6 @@ class ReadableFile(ReadableTable, OpenFile):
         from numparq.format.file_reference import FileReferenceReader
 
         with error_context(file=self.source.name):
-            return FileReferenceReader(self.source, self.multi_file_source, verify_checksum).read_reference(reference)
+            is_encrypted = self.footer.keys is not None
+            reader = FileReferenceReader(self.source, self.multi_file_source, verify_checksum, is_encrypted)
+            return reader.read_reference(reference)

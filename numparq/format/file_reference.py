@@ -143,18 +143,29 @@ class _SiblingFiles(Protocol):
 
 
 class FileReferenceReader:
-    """Reads and verifies the bytes of FILE references; `files` is None unless other files are allowed."""
+    """Reads and verifies the bytes of FILE references; `files` is None unless other files are allowed.
 
-    def __init__(self, source: Source, files: _SiblingFiles | None, verify_checksums: bool = True) -> None:
+    `is_encrypted` refuses references into the file itself: no module of an encrypted file holds such bytes.
+    """
+
+    def __init__(
+        self, source: Source, files: _SiblingFiles | None, verify_checksums: bool = True, is_encrypted: bool = False
+    ) -> None:
         self._source = source
         self._files = files
-        self._verify = verify_checksums
+        self._verify, self._is_encrypted = verify_checksums, is_encrypted
 
     def locate(self, where: FileRange) -> tuple[int, int]:
         """Return the position (for `read`) and size of a byte range.
 
-        InvalidFileError if the file lacks the bytes or is forbidden; UnsupportedError for URLs and unrequested files.
+        InvalidFileError if the file lacks the bytes or is forbidden; UnsupportedError for URLs, unrequested files, and
+        bytes of an encrypted file.
         """
+        if where.uri is None and self._is_encrypted:
+            raise UnsupportedError(
+                "the FILE reference points to bytes of this file, which is encrypted: they are in no module, nothing "
+                "authenticates them"
+            )
         if where.uri is None:
             start, available = 0, self._source.size
         else:

@@ -288,7 +288,9 @@ class ProjectedColumns:
         if self._options.files == "bytes":
             from numparq.format.file_reference import FileReferenceReader
 
-            fetcher = FileReferenceReader(self._file.source, self._file.multi_file_source, self._options.verify_crc)
+            file, verifies = self._file, self._options.verify_crc
+            is_encrypted = file.footer.keys is not None
+            fetcher = FileReferenceReader(file.source, file.multi_file_source, verifies, is_encrypted)
         columns, first = [], 0
         for column in self._projection.columns:
             if isinstance(column, Leaf):

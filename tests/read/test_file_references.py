@@ -6,10 +6,11 @@ import os
 
 import pandas as pd
 import pytest
+from thriftpy2.utils import deserialize, serialize
 
 import numparq
 from numparq import InvalidFileError, ParquetFile, UnsupportedError, file_bytes, read_parquet
-from support.files.edited_footers import THRIFT
+from support.files.edited_footers import PROTOCOL, THRIFT
 from support.files.file_references import REFERENCES, TYPES, write_references
 
 pa = pytest.importorskip("pyarrow")
@@ -188,3 +189,22 @@ def test_invalid_arguments(folder):
         read_parquet(folder / "file", files="content")
     with pytest.raises(TypeError, match="FILE reference must be a dict"):
         numparq.file_bytes(folder / "file", "side")
+
+
+def test_bytes_of_an_encrypted_file_are_refused(folder):
+    """No module has them, so nothing authenticates them: here of a plain column, in a file with a signed footer."""
+    pytest.importorskip("cryptography")
+    data = (folder / "file").read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = deserialize(THRIFT.FileMetaData(), data[start:-8], PROTOCOL)
+    footer.encryption_algorithm = THRIFT.EncryptionAlgorithm(AES_GCM_V1=THRIFT.AesGcmV1(aad_file_unique=b"12345678"))
+    stored = serialize(footer, PROTOCOL) + bytes(28)
+    (folder / "file").write_bytes(data[:start] + stored + len(stored).to_bytes(4, "little") + b"PAR1")
+    keys = numparq.Decryption(check_footer_integrity=False)
+    with ParquetFile(folder / "file", decryption=keys, external_files=True) as opened:
+        assert opened.read()["f"][3] == {**dict.fromkeys(TYPES), "uri": "side"}
+        assert opened.file_bytes({"uri": "side"}) == (folder / "side").read_bytes()
+        with pytest.raises(UnsupportedError, match="this file, which is encrypted"):
+            opened.file_bytes({"offset": 0, "size": 4})
+    with pytest.raises(UnsupportedError, match="this file, which is encrypted"):
+        read_parquet(folder / "file", files="bytes", decryption=keys, external_files=True)
