@@ -339,7 +339,7 @@ class Scan:
         """Select the rows of all readers; with a limit, of as many as it takes."""
         if self._options.memory_limit is not None:
             check_filter_memory(readers, self._options, thread_count(self._threads))
-        elif len(readers) > 1 or readers[0].joined is not None:
+        elif len(readers) != 1 or readers[0].joined is not None:
             keep_small_files(readers)
         if len(readers) == 1:
             readers[0].select(limit)
