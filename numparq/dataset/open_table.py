@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from numparq.dataset.listing.table_formats import check_table_format
 from numparq.errors import InvalidFileError, UnsupportedError
 from numparq.file.readable_file import ReadableFile
+from numparq.io.open import open_source
 from numparq.typing import PathOrBuffer, PathOrPaths
 from numparq.util.arguments import check_flag
 
@@ -49,7 +50,8 @@ def open_table(
     from .dataset import Dataset
 
     if not isinstance(path, (str, list, tuple)):
-        raise TypeError(f"schema and resolve need a path or a list of paths, not {type(path).__name__}")
+        path = open_source(path, opening["storage_options"], opening["filesystem"])
+        opening = {**opening, "storage_options": None, "filesystem": None}
     of_table = {"schema": schema, "resolve": resolve, "categories": categories, "table_format": table_format}
     dataset = Dataset(path, partitioning=partitioning, **of_table, **opening)
     source = dataset._single_source() if is_plain else None

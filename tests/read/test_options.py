@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import numparq
-from numparq import CorruptPageError, ParquetFile, SchemaError, read_parquet
+from numparq import CorruptPageError, InvalidFileError, ParquetFile, SchemaError, read_parquet
 from support.compare import assert_frames_equal, read_by_pandas, write_by_pyarrow
 
 pa = pytest.importorskip("pyarrow")
@@ -393,10 +395,21 @@ def test_decryption_must_have_keys(data):
             read(data, decryption={})
 
 
-@pytest.mark.parametrize("option", [{"schema": {}}, {"resolve": "field_id"}], ids=lambda option: next(iter(option)))
-def test_dataset_options_need_named_files(data, option):
-    with pytest.raises(TypeError, match="need a path or a list of paths, not bytes"):
-        read_parquet(data, **option)
+@pytest.mark.parametrize("as_file", [bytes, memoryview, io.BytesIO], ids=lambda kind: kind.__name__)
+def test_dataset_options_read_files_without_a_name(data, whole, as_file):
+    schema = pa.schema([("number", pa.float64()), ("absent", pa.string())])
+    read = read_parquet(as_file(data), schema=schema, filters=[("number", ">", 9)])
+    assert read["number"].tolist() == [float(number) for number in range(10, ROWS)]
+    assert read["number"].dtype == "float64"
+    assert read["absent"].isna().all()
+    assert_frames_equal(read_parquet(as_file(data), resolve="position"), whole)
+
+
+def test_dataset_options_name_what_cannot_be_read():
+    with pytest.raises(TypeError, match="path must be a str, PathLike, bytes or binary file object, not int"):
+        read_parquet(5, resolve="position")
+    with pytest.raises(InvalidFileError, match="the file has 0 bytes"):
+        read_parquet(b"", schema={})
 
 
 def test_default_options(data, whole):

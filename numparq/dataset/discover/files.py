@@ -33,6 +33,7 @@ from numparq.dataset.listing.table_formats import TableFileSelector
 from numparq.dataset.partitions.partitioning import Partitioning, parse_partitioning
 from numparq.errors import InvalidFileError, error_context
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
+from numparq.io.source import Source
 from numparq.typing import PathOrPaths, StorageOptions
 
 
@@ -74,6 +75,13 @@ class EmptyDatasetError(InvalidFileError):
 
 
 _ALL_FILES = ListingOptions()
+
+
+def list_source(source: Source) -> DatasetListing:
+    """List the only file of a source that is open, such as bytes in memory."""
+    name = source.name
+    only = DataFileList([name], {}, PartitionIndex.from_values([()]), lambda _: name)
+    return DatasetListing(only, is_single_file=True, named_paths=frozenset([name]))
 
 
 def list_files(

@@ -21,7 +21,7 @@ from numparq.io.opened_path import OpenedPath
 from numparq.io.replaced_files import find_replaced_file
 from numparq.io.source import Source
 
-from .files import EmptyDatasetError, list_files
+from .files import EmptyDatasetError, list_files, list_source
 from .open_files import open_files_unless_empty
 
 if TYPE_CHECKING:
@@ -54,15 +54,19 @@ class DatasetSnapshot:
         self._resolve = resolve
         self._opened_path = opened_path
         self.coalescing, self.decryption = coalescing, decryption
-        self.listing = list_files(
-            opened_path.path,
-            partitioning=partitioning,
-            options=ListingOptions(table_format, file_filter, may_be_empty=schema is not None),
-            storage_options=opened_path.storage_options,
-            filesystem=opened_path.filesystem,
-        )
-        self.partitions = DatasetPartitions.from_listing(self.listing, partitioning, categories)
         self._opened: dict[int, OpenFile | None] = {}
+        if hasattr(opened_path.path, "read_ranges"):  # a source, not a name
+            self.listing = list_source(opened_path.path)
+            self._opened[0] = OpenFile.from_source(opened_path.path, coalescing, None, decryption)
+        else:
+            self.listing = list_files(
+                opened_path.path,
+                partitioning=partitioning,
+                options=ListingOptions(table_format, file_filter, may_be_empty=schema is not None),
+                storage_options=opened_path.storage_options,
+                filesystem=opened_path.filesystem,
+            )
+        self.partitions = DatasetPartitions.from_listing(self.listing, partitioning, categories)
         self._metadata: OpenFile | None = None
         self._schemas: dict[tuple[int, ...], DatasetSchema] = {}
 
