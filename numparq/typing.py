@@ -138,7 +138,7 @@ class RowGroupOptions(TypedDict, total=False):
     store_schema: bool
     checkpoint_row_groups: int | None
     append: bool
-    encryption: EncryptionKeys | None
+    encryption: EncryptionKeys | str | None
 
 
 class FileOptions(ColumnWriteOptions, RowGroupOptions, total=False):

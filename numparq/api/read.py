@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numparq.dataset.open_table import open_table
 from numparq.errors import short_traceback
 from numparq.file.argument_advice import READ_ADVICE
-from numparq.keys.direct import check_decryption
+from numparq.keys.provider import as_key_source
 from numparq.scan.options import ScanOptions
 from numparq.types.choose import resolve_dtype_backend
 from numparq.typing import (
@@ -64,7 +64,7 @@ def read_parquet(
     geometries: Geometries = "wkb",
     variants: Variants = "values",
     files: Files = "references",
-    decryption: KeySource | None = None,
+    decryption: KeySource | str | None = None,
     verify_crc: bool = True,
     on_error: OnError = "raise",
     memory_limit: int | None = None,
@@ -157,8 +157,9 @@ def read_parquet(
     memory_limit : int, optional
         Bytes of memory. A read that would take more, as estimated from the footers, raises LimitError before it
         starts; `ParquetFile.iter_batches` reads in parts.
-    decryption : Decryption, optional
-        Keys of encrypted files. With keys, a file that is not encrypted is refused unless the keys allow it.
+    decryption : Decryption or str, optional
+        Keys of encrypted files, or the name ``"package.module:attribute"`` of what provides them
+        (``docs/encryption.md``). With keys, a file that is not encrypted is refused unless the keys allow it.
 
     Returns
     -------
@@ -189,8 +190,7 @@ def read_parquet(
     0    y
     1  NaN
     """
-    if decryption is not None:
-        check_decryption(decryption)
+    keys = None if decryption is None else as_key_source(decryption)
     options = ScanOptions(
         filters=filters,
         runtime_filters=runtime_filters,
@@ -212,8 +212,8 @@ def read_parquet(
         progress=progress,
     )
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
-    if decryption is not None:
-        opening["decryption"] = decryption
+    if keys is not None:
+        opening["decryption"] = keys
     table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
     try:
         return table._read(columns, options)

@@ -83,7 +83,7 @@ def to_parquet(
     store_schema: bool = True,
     key_value_metadata: Mapping[str, str | bytes] | None = None,
     append: bool = False,
-    encryption: EncryptionKeys | None = None,
+    encryption: EncryptionKeys | str | None = None,
     checkpoint_row_groups: int | None = None,
     storage_options: StorageOptions = None,
     filesystem: Any = None,
@@ -145,8 +145,9 @@ def to_parquet(
     column_order : {"type", "ieee754", "nan_free"}
         Order of floats in statistics: by type, or IEEE 754's total order. ``"nan_free"`` orders by type and omits
         the bounds of column chunks with NaNs, since Spark skips rows of NaN with both others.
-    encryption : Encryption, optional
-        Keys and modes of an encrypted file (``docs/encryption.md``). Needs cryptography 50 or newer.
+    encryption : Encryption or str, optional
+        Keys and modes of an encrypted file (``docs/encryption.md``), or the name ``"package.module:attribute"`` of what
+        provides them. Needs cryptography 50 or newer.
     storage_options : dict, optional
         Options for the file system of a URL.
     filesystem : fsspec or pyarrow file system, optional

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 KEY_BYTES = (16, 24, 32)
+NAME_A_PROVIDER = "pass the name of a key provider instead of keys: decryption='package.module:attribute'"
 
 
 class Key:
@@ -29,6 +30,15 @@ class Key:
         raise TypeError("keys cannot be compared")
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def check_named(keys: object, owner: str) -> None:
+    """Raise TypeError if what an owner, named in the message, opened with keys cannot be pickled or copied.
+
+    The keys must be those of a provider (`numparq.keys.provider`), whose name is pickled and never a key.
+    """
+    if keys is not None and not getattr(keys, "are_named", False):
+        raise TypeError(f"{owner} opened with keys cannot be pickled or copied; {NAME_A_PROVIDER}")
 
 
 class KeySource(Protocol):

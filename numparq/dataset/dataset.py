@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from numparq.crypto.key import check_named
 from numparq.errors import InvalidFileError, short_traceback
 from numparq.file.argument_advice import opening_advice
 from numparq.file.table import READ_OPTIONS, ReadableTable
 from numparq.format.schema import Schema
 from numparq.io.opened_path import OpenedPath, Reopenable
 from numparq.io.source import Source
-from numparq.keys.direct import check_decryption
+from numparq.keys.provider import as_key_source
 from numparq.plan.dataset_plan import DatasetPlan
 from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathOrPaths, Resolve, RowRange, StorageOptions, TableFormat
@@ -58,8 +59,9 @@ class Dataset(ReadableTable, Reopenable):
         Additional file pruners, called once for each read.
     threads : int, optional
         Default number of threads of each read, as in `numparq.read_parquet`.
-    decryption : Decryption, optional
-        As in `numparq.read_parquet`. A ``_metadata`` file is not used, and the dataset cannot be pickled.
+    decryption : Decryption or str, optional
+        As in `numparq.read_parquet`. A ``_metadata`` file is not used. The dataset can be pickled only if a provider is
+        named.
 
     Attributes
     ----------
@@ -119,10 +121,8 @@ class Dataset(ReadableTable, Reopenable):
         coalescing: Coalescing | None = None,
         pruners: Sequence[FilePruner] = (),
         threads: int | None = None,
-        decryption: KeySource | None = None,
+        decryption: KeySource | str | None = None,
     ) -> None:
-        if decryption is not None:
-            check_decryption(decryption)
         if categories is not None:
             check_list(categories, "categories")
         if threads is not None:
@@ -135,7 +135,7 @@ class Dataset(ReadableTable, Reopenable):
             "categories": categories,
             "coalescing": coalescing,
             "table_format": table_format,
-            "decryption": decryption,
+            "decryption": None if decryption is None else as_key_source(decryption),
         }
         self._pruners = tuple(check_list(pruners, "pruners", "FilePruner"))
         self._threads = threads
@@ -237,8 +237,7 @@ class Dataset(ReadableTable, Reopenable):
         return f"<numparq.Dataset {self._opened_path.path!r}: {count} {agree_noun(count, 'file')}{keys}>"
 
     def _reopener(self) -> _DatasetReopener:
-        if self._options["decryption"] is not None:
-            raise TypeError("a dataset opened with keys cannot be pickled or copied, which would copy the keys")
+        check_named(self._options["decryption"], "a dataset")
         options = {**self._options, "pruners": self._pruners, "threads": self._threads}
         return _DatasetReopener(self._opened_path, options, self._contents.identity())
 

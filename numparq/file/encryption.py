@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from numparq.errors import ParquetError, UnsupportedError
 from numparq.format.schema import Leaf
+from numparq.keys.provider import as_encryption_keys
 from numparq.typing import EncryptionKeys
 
 from .writer_options import WriterOptions
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
 
 
 def check_encryption(
-    encryption: EncryptionKeys | None, append: bool, checkpoint_row_groups: int | None
+    encryption: EncryptionKeys | str | None, append: bool, checkpoint_row_groups: int | None
 ) -> EncryptionKeys | None:
-    """Check `encryption` and options that it excludes."""
+    """Return the keys that `encryption` gives, and check options that it excludes."""
     if encryption is None:
         return None
-    if not hasattr(encryption, "file_keys"):
-        raise TypeError(f"encryption must be a numparq.Encryption, not {type(encryption).__name__}")
     if append:
         raise UnsupportedError("append=True cannot extend a file with encrypted row groups; write a new file")
     if checkpoint_row_groups is not None:
@@ -31,7 +30,7 @@ def check_encryption(
             "checkpoint_row_groups cannot be used with encryption: the footer of a checkpoint would authenticate a "
             "file that was cut off; leave it out"
         )
-    return encryption
+    return as_encryption_keys(encryption)
 
 
 def encoding_options(options: WriterOptions) -> WriterOptions:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import error_context, short_traceback
-from numparq.keys.direct import check_decryption
+from numparq.keys.provider import as_key_source
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import Scan
 from numparq.typing import ColumnName, Columns, FileSystem, Filters, PathOrBuffer, RowRange, StorageOptions
@@ -48,7 +48,7 @@ class ParquetFile(ReadableTable):
         As in `numparq.read_parquet`.
     external_files : bool
         As in `numparq.read_parquet`.
-    decryption : Decryption, optional
+    decryption : Decryption or str, optional
         As in `numparq.read_parquet`.
 
     Attributes
@@ -100,17 +100,15 @@ class ParquetFile(ReadableTable):
         filesystem: FileSystem = None,
         coalescing: Coalescing | None = None,
         external_files: bool = False,
-        decryption: KeySource | None = None,
+        decryption: KeySource | str | None = None,
     ) -> None:
-        if decryption is not None:
-            check_decryption(decryption)
         self._file = ReadableFile(
             path,
             storage_options=storage_options,
             filesystem=filesystem,
             coalescing=coalescing,
             external_files=external_files,
-            decryption=decryption,
+            decryption=None if decryption is None else as_key_source(decryption),
         )
 
     @property

@@ -121,7 +121,7 @@ class ParquetWriter(TransactionalWriter):
         progress: bool = False,
         storage_options: StorageOptions = None,
         filesystem: Any = None,
-        encryption: EncryptionKeys | None = None,
+        encryption: EncryptionKeys | str | None = None,
         _context: WriterContext | None = None,
         **options: Unpack[ColumnWriteOptions],
     ) -> None:

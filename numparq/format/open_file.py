@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from numparq.crypto.key import check_named
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
 from numparq.io.open import open_source
 from numparq.io.opened_path import OpenedPath, Reopenable
@@ -244,8 +245,7 @@ class OpenFile(Reopenable):
         return made
 
     def _reopener(self) -> _FileReopener:
-        if self._keys is not None:
-            raise TypeError("a file opened with keys cannot be pickled or copied, which would copy the keys")
+        check_named(self._keys, "a file")
         path = None if self._opened_path is None else self._opened_path.path
         if self._opened_path is None or not isinstance(path, (str, os.PathLike, bytes, bytearray, memoryview)):
             raise TypeError(
@@ -259,6 +259,7 @@ class OpenFile(Reopenable):
             self.calendar,
             self._is_closed,
             self._identity(),
+            self._keys,
         )
 
     def _identity(self) -> tuple[object, ...]:
@@ -276,6 +277,7 @@ class _FileReopener:
     calendar: SparkCalendar | None
     is_closed: bool
     identity: tuple[object, ...]
+    decryption: KeySource | None = None
 
     def __call__(self) -> OpenFile:
         at = self.path.from_here()
@@ -285,6 +287,7 @@ class _FileReopener:
             filesystem=at.filesystem,
             coalescing=self.coalescing,
             external_files=self.external_files,
+            decryption=self.decryption,
         )
         file.calendar = self.calendar
         is_same = file._identity() == self.identity

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from numparq.crypto.key import Key
+from numparq.crypto.key import NAME_A_PROVIDER, Key
 from numparq.util.arguments import check_flag
 
 if TYPE_CHECKING:
@@ -153,13 +153,7 @@ class Decryption:
         return f"Decryption({', '.join(parts)})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("keys cannot be pickled or copied")
-
-
-def check_decryption(decryption: object) -> None:
-    """Raise TypeError unless an argument is an object with keys, or None."""
-    if decryption is not None and not hasattr(decryption, "column_key"):
-        raise TypeError(f"decryption must be a numparq.Decryption or None, not {type(decryption).__name__}")
+        raise TypeError(f"keys cannot be pickled or copied; {NAME_A_PROVIDER}")
 
 
 def _path_of(name: ColumnPath) -> tuple[str, ...]:

@@ -101,7 +101,10 @@ class Encryption:
         return f"Encryption({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("an Encryption has keys and cannot be pickled or copied")
+        raise TypeError(
+            "an Encryption has keys and cannot be pickled or copied; pass the name of a key provider instead: "
+            "encryption='package.module:attribute'"
+        )
 
     def may_encrypt(self, column: str) -> bool:
         """Whether a column, or any leaf column of it, may be encrypted."""

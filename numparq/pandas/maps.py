@@ -14,6 +14,7 @@ from numparq.dataset.discover.files import is_dataset_path
 from numparq.errors import SchemaError
 from numparq.file.readable_file import ReadableFile
 from numparq.format.schema import Schema
+from numparq.keys.provider import as_key_source
 
 Converter = Callable[[Any], Any]
 
@@ -45,7 +46,7 @@ def cast_maps(frame: pd.DataFrame, maps: str, source: Any, options: dict[str, An
 def _open_again(source: Any, options: dict[str, Any]) -> ReadableFile | Dataset:
     """Open the source again for its schema."""
     places = {name: options[name] for name in ("storage_options", "filesystem") if name in options}
-    decryption = options.get("decryption")
+    decryption = as_key_source(options.get("decryption"))
     if is_dataset_path(source, **places):
         of_table = {name: options[name] for name in _DATASET_OPTIONS if name in options}
         return Dataset(source, decryption=decryption, **places, **of_table)

@@ -29,6 +29,7 @@ from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables
 from numparq.from_pandas.frame import ShreddedFrame
 from numparq.from_pandas.user_schema import UserColumn, parse_schema
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
+from numparq.keys.provider import as_encryption_keys
 from numparq.typing import ExistingDataBehavior, FileOptions, FrameOrArrow, PathLike, StorageOptions, TableFormat
 from numparq.util.arguments import check_flag, check_list, check_optional_positive_int, check_seconds
 from numparq.util.transaction import TransactionalWriter
@@ -133,7 +134,7 @@ class DatasetWriter(TransactionalWriter):
         check_flag(write_metadata_file, "write_metadata_file")
         own = {**DatasetWriter.__init__.__annotations__, **ParquetWriter.__init__.__annotations__}
         check_option_names("DatasetWriter", options, own, WRITE_ADVICE)
-        self._encryption = options.get("encryption")
+        self._encryption = as_encryption_keys(options.get("encryption"))
         if write_metadata_file and self._encryption is not None:
             raise UnsupportedError(
                 "write_metadata_file=True would copy the footers of encrypted files as plaintext; leave it out"
