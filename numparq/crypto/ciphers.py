@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ LENGTH_BYTES, NONCE_BYTES, TAG_BYTES = 4, 12, 16
 PLAINTEXT_OFFSET = LENGTH_BYTES + NONCE_BYTES
 GCM_OVERHEAD = PLAINTEXT_OFFSET + TAG_BYTES
 CTR_OVERHEAD = PLAINTEXT_OFFSET
-_FIRST_COUNTER = (1).to_bytes(4, "big")
+_read_length = struct.Struct("<I").unpack_from
 
 
 @cache
@@ -43,7 +44,7 @@ def make_gcm(key: Key) -> AESGCM:
 
 def module_length(raw: bytes | memoryview, start: int, end: int, overhead: int) -> int:
     """Return the stored length of the module at `start`, whose bytes end before `end`; DecryptionError if it lies."""
-    length = int.from_bytes(raw[start : start + LENGTH_BYTES], "little") + LENGTH_BYTES if end - start >= 4 else 0
+    length = _read_length(raw, start)[0] + LENGTH_BYTES if end - start >= LENGTH_BYTES else 0
     if not overhead <= length <= end - start:
         raise DecryptionError("the module has an impossible length: the file was cut off or changed")
     return length
@@ -66,31 +67,6 @@ def open_module(key: Key, module: bytes, aad: bytes, label: str = "module") -> b
         return gcm.decrypt(module[LENGTH_BYTES:PLAINTEXT_OFFSET], module[PLAINTEXT_OFFSET:], aad)
     except InvalidTag:
         raise failure(label) from None
-
-
-def decrypt_gcm(gcm: AESGCM, module: memoryview, aad: bytes, label: str) -> None:
-    """Decrypt a whole GCM module where it lies; its plaintext begins at PLAINTEXT_OFFSET.
-
-    A plaintext that does not authenticate is zeroed: the library writes it before it checks the tag.
-    """
-    from cryptography.exceptions import InvalidTag
-
-    try:
-        gcm.decrypt_into(
-            module[LENGTH_BYTES:PLAINTEXT_OFFSET], module[PLAINTEXT_OFFSET:], aad, module[PLAINTEXT_OFFSET:-TAG_BYTES]
-        )
-    except InvalidTag:
-        module[PLAINTEXT_OFFSET:] = bytes(len(module) - PLAINTEXT_OFFSET)
-        raise failure(label) from None
-
-
-def decrypt_ctr(key: Key, module: memoryview) -> None:
-    """Decrypt a whole CTR module where it lies; its plaintext begins at PLAINTEXT_OFFSET. Nothing authenticates it."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-    counter = bytes(module[LENGTH_BYTES:PLAINTEXT_OFFSET]) + _FIRST_COUNTER
-    decryptor = Cipher(algorithms.AES(key.value), modes.CTR(counter)).decryptor()
-    decryptor.update_into(module[PLAINTEXT_OFFSET:], module[PLAINTEXT_OFFSET:])
 
 
 def seal_module(key: Key, plaintext: bytes, aad: bytes) -> bytes:

@@ -35,10 +35,11 @@ _CHUNK_FIELDS = [C_ROW_GROUP, C_LEAF, C_FIRST_IS_DICTIONARY]
 
 def open_pages(keys: FileDecryption, pages: Pages) -> None:
     """Decrypt the bodies of encrypted pages in place, once; raise PageFailure for one that does not authenticate."""
-    table, raw = pages.pages, pages.raw
+    table = pages.pages
     sealed = table[:, P_SEALED].nonzero()[0]
     if not len(sealed):
         return
+    raw = memoryview(pages.raw)  # type: ignore[arg-type]
     chunk, cipher, first = -1, None, 0
     for number, fields in zip(sealed.tolist(), table[sealed][:, _PAGE_FIELDS].tolist(), strict=True):
         owner, in_chunk, body, size, overhead, kind, *levels = fields
@@ -49,9 +50,9 @@ def open_pages(keys: FileDecryption, pages: Pages) -> None:
         start, stored = body - PLAINTEXT_OFFSET, size + overhead
         try:
             if kind == DATA_PAGE_V2 and (before := _num_plain_level_bytes(sum(levels), raw, start, stored)):
-                moved = raw[start : start + before].copy()
+                moved = bytes(raw[start : start + before])
                 cipher.open_body(raw, start + before, stored - before, page)
-                raw[start + PLAINTEXT_OFFSET :][:before] = moved
+                raw[start + PLAINTEXT_OFFSET : start + PLAINTEXT_OFFSET + before] = moved
             else:
                 cipher.open_body(raw, start, stored, page)
         except DecryptionError as error:
@@ -65,7 +66,7 @@ def _mark_opened(table: np.ndarray, pages: np.ndarray) -> None:
     table[pages, P_SEALED], table[pages, P_CRC] = 0, -1
 
 
-def _num_plain_level_bytes(levels: int, raw: np.ndarray, start: int, stored: int) -> int:
+def _num_plain_level_bytes(levels: int, raw: memoryview, start: int, stored: int) -> int:
     """Return the bytes of levels in front of the module of a page, which then holds the values alone; else 0.
 
     parquet-java (1.17 at least) writes pages of version 2 so; these levels are not authenticated.
@@ -75,5 +76,5 @@ def _num_plain_level_bytes(levels: int, raw: np.ndarray, start: int, stored: int
     return levels if _length(raw, start + levels) == stored - levels - 4 else 0
 
 
-def _length(raw: np.ndarray, position: int) -> int:
-    return int.from_bytes(raw[position : position + 4].tobytes(), "little")
+def _length(raw: memoryview, position: int) -> int:
+    return int.from_bytes(raw[position : position + 4], "little")

@@ -47,6 +47,7 @@ from numparq.kernels.thrift.wire import S_ROOM, S_TOP, STACK_WORDS
 from .pages import ChunkFailure, Pages
 
 if TYPE_CHECKING:
+    from numparq.crypto.chunk_cipher import ChunkCipher
     from numparq.format.encryption import FileDecryption
 
 _UNCOMPRESSED_SIZE = HEADER_FIELDS.index("uncompressed_page_size")
@@ -88,6 +89,7 @@ class HeaderScan:
 
     def __init__(self, chunks: np.ndarray, keys: FileDecryption | None = None, first_ordinal: int = 0) -> None:
         self._chunks, self._keys, self._first_ordinal = chunks, keys, first_ordinal
+        self._cipher_chunk, self._cipher = -1, None  # that chunk's
         self._state = np.zeros(SCAN_FIELDS, np.int64)
         self._table, self._slots, words = page_header_layout()
         if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:
@@ -108,38 +110,37 @@ class HeaderScan:
         whole = (chunks[:, C_QUIRKS] & PREFIX_CARRYOVER) != 0  # every page of these is needed
         first_rows = chunks[:, C_ROW_START].copy()
         chunks[whole, C_ROW_START] = 0
-        status = NEED_ROOM
-        while status in (NEED_ROOM, CLOSED_HEADER):
-            status = kernels.scan_pages(
-                raw,
-                length,
-                chunks.reshape(-1),
-                len(chunks),
-                self._pages.reshape(-1),
-                len(self._pages),
-                self._table,
-                self._slots,
-                self._record,
-                self._stack,
-                state,
-            )
-            if status == NEED_ROOM:
-                self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
-            elif status == CLOSED_HEADER:
-                self.page_table = self._pages[: int(state[SCAN_PAGES])]
-                self._open_header(raw)
+        tables = self._table, self._slots, self._record, self._stack, state
+        flat, num_chunks, view = chunks.reshape(-1), len(chunks), None
+        while True:
+            pages, room = self._pages.reshape(-1), len(self._pages)
+            status = kernels.scan_pages(raw, length, flat, num_chunks, pages, room, *tables)
+            while status == CLOSED_HEADER:
+                view = view or memoryview(raw)  # type: ignore[arg-type]
+                self._open_header(view)
+                status = kernels.scan_pages(raw, length, flat, num_chunks, pages, room, *tables)
+            if status != NEED_ROOM:
+                break
+            self._pages = np.concatenate([self._pages, np.empty_like(self._pages)])
         chunks[:, C_ROW_START] = first_rows
         self.page_table = self._pages[: int(state[SCAN_PAGES])]
         if status < 0:
             check_status(status, page=int(state[SCAN_IN_CHUNK]))
         return status == 0
 
-    def _open_header(self, raw: np.ndarray) -> None:
+    def _open_header(self, raw: memoryview) -> None:
         """Decrypt the header that the scan has reached, in place."""
-        assert self._keys is not None
-        state = self._state
-        chunk, in_chunk = self._chunks[state[SCAN_CHUNK]], int(state[SCAN_IN_CHUNK]) + self._first_ordinal
-        open_header(self._keys, chunk, raw, (int(state[SCAN_POS]), int(chunk[C_END])), in_chunk)
+        state, number = self._state, self.failed_chunk
+        chunk = self._chunks[number]
+        if self._cipher is None or self._cipher_chunk != number:
+            assert self._keys is not None
+            self._cipher_chunk, self._cipher = number, self._keys.cipher(int(chunk[C_ROW_GROUP]), int(chunk[C_LEAF]))
+        try:
+            in_chunk = int(state[SCAN_IN_CHUNK]) + self._first_ordinal
+            open_header(self._cipher, chunk, raw, (int(state[SCAN_POS]), int(chunk[C_END])), in_chunk)
+        except DecryptionError:
+            self.page_table = self._pages[: int(state[SCAN_PAGES])]
+            raise
         state[SCAN_OPENED] = 1
 
     @property
@@ -169,7 +170,7 @@ class HeaderScan:
 
 
 def open_header(
-    keys: FileDecryption, chunk: np.ndarray, raw: np.ndarray, byte_range: tuple[int, int], in_chunk: int
+    cipher: ChunkCipher, chunk: np.ndarray, raw: memoryview, byte_range: tuple[int, int], in_chunk: int
 ) -> None:
     """Decrypt in place the page header at the start of a byte range, which has its whole module.
 
@@ -177,20 +178,19 @@ def open_header(
     dictionary page nevertheless.
     """
     position, end = byte_range
-    cipher = keys.cipher(int(chunk[C_ROW_GROUP]), int(chunk[C_LEAF]))
     page = in_chunk - int(chunk[C_FIRST_IS_DICTIONARY])
     try:
         if page:
             cipher.open_header(raw, position, end, None if page < 0 else page)
             return
-        length = int.from_bytes(raw[position : position + 4].tobytes(), "little") + 4
-        stored = raw[position:end][: min(length, _MAX_FIRST_HEADER)].copy()
+        length = int.from_bytes(raw[position : position + 4], "little") + 4
+        stored = bytes(raw[position : min(position + length, position + _MAX_FIRST_HEADER, end)])
         try:
             cipher.open_header(raw, position, end, page)
         except DecryptionError:
             if in_chunk:
                 raise
-            raw[position:end][: len(stored)] = stored
+            raw[position : position + len(stored)] = stored
             cipher.open_header(raw, position, end, None)
             chunk[C_FIRST_IS_DICTIONARY] = 1
     except DecryptionError as error:
@@ -256,5 +256,6 @@ def _open_headers(keys: FileDecryption, chunk: np.ndarray, locations: np.ndarray
     """Decrypt the headers of located pages in place."""
     if locations[0, L_ROW] < 0:
         chunk[C_FIRST_IS_DICTIONARY] = 1
+    cipher, view = keys.cipher(int(chunk[C_ROW_GROUP]), int(chunk[C_LEAF])), memoryview(raw)  # type: ignore[arg-type]
     for start, end, in_chunk in locations[:, [L_START, L_END, L_IN_CHUNK]].tolist():
-        open_header(keys, chunk, raw, (start, end), in_chunk)
+        open_header(cipher, chunk, view, (start, end), in_chunk)
