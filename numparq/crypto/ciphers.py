@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from functools import cache
 from typing import TYPE_CHECKING
@@ -67,13 +66,6 @@ def open_module(key: Key, module: bytes, aad: bytes, label: str = "module") -> b
         return gcm.decrypt(module[LENGTH_BYTES:PLAINTEXT_OFFSET], module[PLAINTEXT_OFFSET:], aad)
     except InvalidTag:
         raise failure(label) from None
-
-
-def seal_module(key: Key, plaintext: bytes, aad: bytes) -> bytes:
-    """Return plaintext as a GCM module, with its length."""
-    nonce = os.urandom(NONCE_BYTES)
-    sealed = make_gcm(key).encrypt(nonce, plaintext, aad)
-    return (NONCE_BYTES + len(sealed)).to_bytes(LENGTH_BYTES, "little") + nonce + sealed
 
 
 def sign_footer(key: Key, footer: bytes, nonce: bytes, aad: bytes) -> bytes:

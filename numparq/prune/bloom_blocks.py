@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,6 +28,7 @@ _HEADER_BYTES = 64  # bytes read for a header of unknown length
 _FEW = 64  # requests that are sent in parallel, exactly; more are coalesced
 _AT_ONCE = 32 << 20  # bytes of filters fetched together; a row group's filters are never split
 _UNTOLD = 1 << 20  # bytes assumed of a filter without a length in the footer: few writers make larger ones
+_LONGEST = MAX_BYTES + 1024  # bytes of an encrypted filter with its header
 _KEY = "Bloom filters"  # in `OpenFile.indexes`
 
 _Chunk = tuple[int, int]  # ordinals of row group and leaf
@@ -241,18 +242,40 @@ def _read_sealed(
 ) -> dict[FilterLocation, BloomFilterBlocks | None]:
     """Read the filters of encrypted chunks, whole: a header's module and a bitset's; None for one that cannot be used.
 
-    Single blocks cannot be decrypted. A filter without a length in the footer is not used.
+    Single blocks cannot be decrypted.
     """
     assert file.reader.keys is not None
     sealed = {location: chunk for location, chunk in chunks.items() if file.reader.keys.is_sealed(*chunk)}
     filters: dict[FilterLocation, BloomFilterBlocks | None] = dict.fromkeys(sealed)
-    located = [location for location in sealed if location[1]]
-    for location, piece in zip(located, _fetched(file, located), strict=True):
+    whole = _sealed_lengths(file, [*sealed])
+    pieces = _fetched(file, [(location[0], length) for location, length in whole.items()])
+    for location, piece in zip(whole, pieces, strict=True):
         try:
             filters[location] = _open_filter(file.reader, piece, location[0], sealed[location])
         except DecryptionError:
             filters[location] = None
     return filters
+
+
+def _sealed_lengths(file: OpenFile, locations: Sequence[FilterLocation]) -> dict[FilterLocation, int]:
+    """Return the stored bytes of encrypted filters, both modules: by the footer, else by the modules' own lengths.
+
+    Filters that would end behind the file's data, or are larger than any, are left out. parquet-java before 1.14 wrote
+    no lengths.
+    """
+    unknown = [location for location in locations if not location[1]]
+    ends = {location: location[0] for location in unknown}
+    for _ in ("header", "bitset"):
+        reading = [location for location in unknown if ends[location] + 4 <= file.data_end(location[0])]
+        for location, piece in zip(reading, _fetched(file, [(ends[one], 4) for one in reading]), strict=True):
+            ends[location] += int.from_bytes(piece[:4].tobytes(), "little") + 4
+        unknown = reading
+    lengths = {location: location[1] or ends[location] - location[0] for location in locations}
+    return {
+        location: length
+        for location, length in lengths.items()
+        if (location[1] or location in unknown) and length <= min(file.data_end(location[0]) - location[0], _LONGEST)
+    }
 
 
 def _open_filter(reader: ModuleReader, piece: np.ndarray, start: int, chunk: _Chunk) -> BloomFilterBlocks | None:

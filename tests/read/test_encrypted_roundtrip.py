@@ -11,6 +11,7 @@ import pytest
 
 import numparq
 from numparq import Decryption, DecryptionError, Encryption, ParquetFile
+from numparq.prune.index_reader import BLOOM_FILTER, IndexLocations
 
 FOOTER, FIRST, SECOND = b"f" * 16, b"1" * 24, b"2" * 32
 NUMBERS = np.arange(1500)
@@ -65,6 +66,29 @@ def test_reads_equal_those_of_the_plain_file(algorithm, mode):
 def test_bloom_filters_prune():
     file = ParquetFile(write("uniform"), decryption=KEYS)
     assert "Bloom filter" in file.plan(None, [("u", "==", "u7000")]).explain()
+
+
+def test_bloom_filters_of_unknown_length_prune(monkeypatch):
+    locate = IndexLocations.locate
+
+    def without_lengths(self, what, *chunks):
+        return [(chunk, start, length * (what != BLOOM_FILTER)) for chunk, start, length in locate(self, what, *chunks)]
+
+    file = ParquetFile(write("uniform"), decryption=KEYS)
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexLocations, "locate", without_lengths)
+        assert "Bloom filter" in file.plan(None, [("u", "==", "u7000")]).explain()
+        assert len(file.read(filters=[("u", "==", "u700")])) == 1
+
+
+def test_bloom_filters_larger_than_their_chunk_are_not_read():
+    options = {"row_group_size": 600, "bloom_filter_options": {"a": {"ndv": 100_000}}}
+    frame = FRAME[["a"]].sample(frac=1, random_state=0)
+    file = ParquetFile(numparq.to_parquet(frame, encryption=Encryption(FOOTER), **options), decryption=KEYS)
+    plain = ParquetFile(numparq.to_parquet(frame, **options))
+    for each, prunes in ((plain, True), (file, False)):
+        assert ("Bloom filter" in each.plan(None, [("a", "==", 700)]).explain()) == prunes
+        assert len(each.read(filters=[("a", "==", 700)])) == 1
 
 
 def test_dictionaries_prune():

@@ -7,10 +7,10 @@ import pytest
 
 from numparq.column.read.page_decryption import open_pages
 from numparq.column.read.pages import PageFailure, Pages, stored_ends
-from numparq.crypto.aad import ModuleId, ModuleType, module_aad
+from numparq.crypto.aad import ModuleId, ModuleType
 from numparq.crypto.chunk_cipher import ChunkCipher
-from numparq.crypto.ciphers import seal_module
 from numparq.crypto.key import Key
+from numparq.crypto.seal import Sealer
 from numparq.kernels import tables as t
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE
 
@@ -26,7 +26,7 @@ class Keys:
 
 
 def seal(plaintext, page, kind=ModuleType.DATA_PAGE):
-    return seal_module(KEY, plaintext, module_aad(FILE_AAD, ModuleId(kind, *PLACE, page)))
+    return Sealer(KEY, FILE_AAD, False).seal_module(plaintext, ModuleId(kind, *PLACE, page))
 
 
 def make_pages(*bodies):

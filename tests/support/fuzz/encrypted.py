@@ -73,8 +73,9 @@ def encrypted(kind: int) -> bytes:
 def _footer_with_changes(rng: np.random.Generator, data: bytes) -> bytes:
     """Return the file with changed fields in its footer, which is sealed or signed again."""
     from numparq.crypto.aad import ModuleId, ModuleType, module_aad
-    from numparq.crypto.ciphers import open_module, seal_module, sign_footer
+    from numparq.crypto.ciphers import open_module, sign_footer
     from numparq.crypto.key import Key
+    from numparq.crypto.seal import Sealer
     from numparq.format.footer.encrypted_footer import read_crypto_metadata
     from numparq.format.open_file import OpenFile
 
@@ -91,7 +92,8 @@ def _footer_with_changes(rng: np.random.Generator, data: bytes) -> bytes:
         _, end = read_crypto_metadata(np.frombuffer(stored, np.uint8))
         plaintext = open_module(key, stored[end:], aad)
         with _same_random_bytes():
-            footer = stored[:end] + seal_module(key, mutate(rng, parse_struct(plaintext)[0]), aad)
+            changed = mutate(rng, parse_struct(plaintext)[0])
+            footer = stored[:end] + Sealer(key, keys.file_aad, False).seal_module(changed, ModuleId(ModuleType.FOOTER))
     return body + footer + struct.pack("<I", len(footer)) + magic
 
 
