@@ -49,11 +49,12 @@ def open_table(
         return _open_file(path, on_error, external_files=external_files, **opening)
     from .dataset import Dataset
 
-    if not isinstance(path, (str, list, tuple)):
-        path = open_source(path, opening["storage_options"], opening["filesystem"])
-        opening = {**opening, "storage_options": None, "filesystem": None}
     of_table = {"schema": schema, "resolve": resolve, "categories": categories, "table_format": table_format}
-    dataset = Dataset(path, partitioning=partitioning, **of_table, **opening)
+    opened: Any = path
+    if not isinstance(path, (str, list, tuple)):
+        opened = open_source(path, opening["storage_options"], opening["filesystem"])
+        opening = {**opening, "storage_options": None, "filesystem": None}
+    dataset = Dataset(opened, partitioning=partitioning, **of_table, **opening)
     source = dataset._single_source() if is_plain else None
     if source is None:
         if external_files:

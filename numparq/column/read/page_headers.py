@@ -89,7 +89,8 @@ class HeaderScan:
 
     def __init__(self, chunks: np.ndarray, keys: FileDecryption | None = None, first_ordinal: int = 0) -> None:
         self._chunks, self._keys, self._first_ordinal = chunks, keys, first_ordinal
-        self._cipher_chunk, self._cipher = -1, None  # that chunk's
+        self._cipher: ChunkCipher | None = None
+        self._cipher_chunk = -1
         self._state = np.zeros(SCAN_FIELDS, np.int64)
         self._table, self._slots, words = page_header_layout()
         if chunks[0, C_QUIRKS] & ALWAYS_COMPRESSED:
