@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from . import spark as spark
     from .api.read import read_parquet
     from .api.write import to_parquet
+    from .crypto.part_prefix import PartPrefix
     from .dataset.dataset import Dataset
     from .dataset.prune.pruners import FilePruner
     from .dataset.write.dataset_writer import DatasetWriter
@@ -64,6 +65,7 @@ __all__ = [
     "ParquetError",
     "ParquetFile",
     "ParquetWriter",
+    "PartPrefix",
     "RuntimeFilter",
     "Salvaged",
     "SchemaError",
@@ -99,6 +101,7 @@ _MODULE_OF = {
     "Coalescing": "io.coalesce",
     "Decryption": "keys.direct",
     "Encryption": "keys.encryption",
+    "PartPrefix": "crypto.part_prefix",
     "ParquetError": "errors",
     "InvalidFileError": "errors",
     "CorruptPageError": "errors",

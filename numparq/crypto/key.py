@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from .part_prefix import PartPrefix
+
 KEY_BYTES = (16, 24, 32)
 NAME_A_PROVIDER = "pass the name of a key provider instead of keys: decryption='package.module:attribute'"
 
@@ -48,7 +50,7 @@ class KeySource(Protocol):
     ----------
     identity : bytes
         Bytes that differ between different keys, part of every key of a cache; no public function derives them.
-    aad_prefix : bytes or None
+    aad_prefix : bytes, PartPrefix or None
         AAD prefix that the files have.
     allow_plaintext_files : bool
         Whether files that are not encrypted are read as well.
@@ -61,7 +63,7 @@ class KeySource(Protocol):
         """Bytes that differ between different keys."""
 
     @property
-    def aad_prefix(self) -> bytes | None:
+    def aad_prefix(self) -> bytes | PartPrefix | None:
         """AAD prefix that the files have."""
 
     @property

@@ -158,6 +158,11 @@ class Dataset(ReadableTable, Reopenable):
         """Open the source of the only file; return None for several files, and with partition columns."""
         return self._attempt(lambda: self._contents.single_source())
 
+    def _keys_of_single_file(self) -> KeySource | None:
+        """Return the keys of the only file."""
+        keys = self._contents.keys
+        return None if keys is None else keys.of(self._contents.files[0].committed_path(keys.is_local))
+
     @property
     def partition_keys(self) -> tuple[str, ...]:
         """Names of the partition columns."""

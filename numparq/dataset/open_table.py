@@ -10,6 +10,7 @@ from numparq.dataset.listing.table_formats import check_table_format
 from numparq.errors import InvalidFileError, UnsupportedError
 from numparq.file.readable_file import ReadableFile
 from numparq.io.open import open_source
+from numparq.keys.part_keys import keys_of_single_file
 from numparq.typing import PathOrBuffer, PathOrPaths
 from numparq.util.arguments import check_flag
 
@@ -61,7 +62,7 @@ def open_table(
             with dataset:
                 _reject_external_files(dataset)
         return dataset
-    options = {"coalescing": opening["coalescing"], "decryption": opening.get("decryption")}
+    options = {"coalescing": opening["coalescing"], "decryption": dataset._keys_of_single_file()}
     return _open_file(source, on_error, external_files=external_files, **options)
 
 
@@ -74,6 +75,8 @@ def _is_one_file(path: PathOrPaths, filesystem: Any) -> TypeGuard[PathOrBuffer]:
 
 def _open_file(path: PathOrBuffer | Source, on_error: str, **options: Any) -> ReadableFile:
     """Open a file; with ``on_error="skip"``, a damaged footer's error points to `numparq salvage`."""
+    if "decryption" in options:
+        options["decryption"] = keys_of_single_file(options["decryption"], path, options.get("filesystem"))
     try:
         return ReadableFile(path, **options)
     except InvalidFileError as error:

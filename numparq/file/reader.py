@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numparq.errors import error_context, short_traceback
+from numparq.keys.part_keys import keys_of_single_file
 from numparq.keys.provider import as_key_source
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import Scan
@@ -108,7 +109,7 @@ class ParquetFile(ReadableTable):
             filesystem=filesystem,
             coalescing=coalescing,
             external_files=external_files,
-            decryption=None if decryption is None else as_key_source(decryption),
+            decryption=None if decryption is None else keys_of_single_file(as_key_source(decryption), path, filesystem),
         )
 
     @property

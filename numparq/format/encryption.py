@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from numparq.crypto.part_prefix import PartPrefix
 from numparq.errors import DecryptionError, ParquetError, UnsupportedError
 from numparq.util.bounded_cache import BoundedCache
 
@@ -165,8 +166,10 @@ def _retrieve(call: Callable[[], Key | None]) -> Key | None:
         raise DecryptionError(f"no key could be retrieved: {type(error).__name__}") from error
 
 
-def _aad_prefix(settings: Record, supplied: bytes | None) -> bytes:
+def _aad_prefix(settings: Record, supplied: bytes | PartPrefix | None) -> bytes:
     """Return the AAD prefix of a file: stored, given by the caller, or none."""
+    if isinstance(supplied, PartPrefix):
+        raise DecryptionError("aad_prefix=PartPrefix(...) is for datasets; pass the prefix of this file as bytes")
     stored: bytes | None = settings.aad_prefix
     if stored is not None and supplied is not None and stored != supplied:
         raise DecryptionError("the file's AAD prefix differs from aad_prefix=")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from numparq.crypto.aad import MAX_ORDINAL, ModuleId, ModuleType
 from numparq.crypto.key import Key
+from numparq.crypto.part_prefix import PartPrefix
 from numparq.crypto.seal import Sealer
 from numparq.errors import UnsupportedError
 from numparq.kernels.thrift import wire
@@ -42,7 +43,7 @@ class FileKeys(NamedTuple):
 
     algorithm: str
     plaintext_footer: bool
-    aad_prefix: bytes | None
+    aad_prefix: bytes | PartPrefix | None
     store_aad_prefix: bool
     footer: ModuleKey
     leaves: Sequence[ModuleKey | None]
@@ -69,6 +70,10 @@ class FileEncryption:
             )
         self._keys, self._paths, self.checksum = keys, paths, checksum
         unique = os.urandom(_UNIQUE_BYTES)
+        if isinstance(keys.aad_prefix, PartPrefix):
+            raise UnsupportedError(
+                "aad_prefix=PartPrefix(...) is for datasets; for one file pass aad_prefix=PartPrefix(...).of(path)"
+            )
         file_aad = (keys.aad_prefix or b"") + unique
         settings = {
             "aad_prefix": keys.aad_prefix if keys.store_aad_prefix else None,

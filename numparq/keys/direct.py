@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from numparq.crypto.key import NAME_A_PROVIDER, Key
+from numparq.crypto.part_prefix import PartPrefix
 from numparq.util.arguments import check_flag
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ class Decryption:
     column_keys : dict of str or tuple of str to bytes, optional
         Keys of columns. A column is named by its path, ``"a.b"`` or ``("a", "b")``; a path stands for all leaf columns
         below it, and the longest one counts. Names that a file lacks are ignored.
-    aad_prefix : bytes, optional
-        AAD prefix of the files. Needed if they do not store it; a stored one must equal it.
+    aad_prefix : bytes or PartPrefix, optional
+        AAD prefix of the files, or of each part of a dataset. Needed if they do not store it; a stored one must equal
+        it.
     key_retriever : callable, optional
         Function that returns a key for key metadata (bytes), called once for each key that is not given directly.
     allow_plaintext_files : bool, default False
@@ -73,15 +75,15 @@ class Decryption:
         footer_key: bytes | None = None,
         column_keys: Mapping[ColumnPath, bytes] | None = None,
         *,
-        aad_prefix: bytes | None = None,
+        aad_prefix: bytes | PartPrefix | None = None,
         key_retriever: Callable[[bytes], bytes] | None = None,
         allow_plaintext_files: bool = False,
         check_footer_integrity: bool = True,
     ) -> None:
         check_flag(allow_plaintext_files, "allow_plaintext_files")
         check_flag(check_footer_integrity, "check_footer_integrity")
-        if aad_prefix is not None and not isinstance(aad_prefix, bytes):
-            raise TypeError(f"aad_prefix must be bytes, not {type(aad_prefix).__name__}")
+        if aad_prefix is not None and not isinstance(aad_prefix, (bytes, PartPrefix)):
+            raise TypeError(f"aad_prefix must be bytes or a numparq.PartPrefix, not {type(aad_prefix).__name__}")
         if key_retriever is not None and not callable(key_retriever):
             raise TypeError(f"key_retriever must be a function, not {type(key_retriever).__name__}")
         self._footer_key = None if footer_key is None else _make_key(footer_key, "footer_key")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from numparq.crypto.key import Key
+from numparq.crypto.part_prefix import PartPrefix
 from numparq.errors import SchemaError
 from numparq.format.file_encryption import FileKeys, ModuleKey
 from numparq.typing import ColumnName
@@ -28,8 +29,8 @@ class Encryption:
         ``"AES_GCM_CTR_V1"`` leaves pages unauthenticated.
     plaintext_footer : bool
         Whether the footer is signed but not encrypted, so that readers without keys read the columns that are plain.
-    aad_prefix : bytes, optional
-        Identity of the file, which readers can check.
+    aad_prefix : bytes or PartPrefix, optional
+        Identity of the file, or of each part of a dataset, which readers can check.
     store_aad_prefix : bool
         Whether the file stores the prefix; if not, readers have to supply it.
     key_metadata : bytes or dict, optional
@@ -57,7 +58,7 @@ class Encryption:
         *,
         algorithm: str = "AES_GCM_V1",
         plaintext_footer: bool = False,
-        aad_prefix: bytes | None = None,
+        aad_prefix: bytes | PartPrefix | None = None,
         store_aad_prefix: bool = True,
         key_metadata: bytes | Mapping[ColumnName | None, bytes] | None = None,
         encrypt_other_columns: bool = False,
@@ -67,8 +68,10 @@ class Encryption:
         check_flag(plaintext_footer, "plaintext_footer")
         check_flag(store_aad_prefix, "store_aad_prefix")
         check_flag(encrypt_other_columns, "encrypt_other_columns")
-        if aad_prefix is not None and not (isinstance(aad_prefix, bytes) and aad_prefix):
-            raise TypeError("aad_prefix must be bytes, at least one, or None")
+        if not (
+            aad_prefix is None or isinstance(aad_prefix, PartPrefix) or (isinstance(aad_prefix, bytes) and aad_prefix)
+        ):
+            raise TypeError("aad_prefix must be bytes, at least one, a numparq.PartPrefix, or None")
         if encrypt_other_columns and column_keys is None:
             raise ValueError("encrypt_other_columns needs column_keys; without them all columns are encrypted")
         self._algorithm, self._plaintext_footer = algorithm, bool(plaintext_footer)

@@ -14,6 +14,7 @@ from numparq.dataset.discover.files import is_dataset_path
 from numparq.errors import SchemaError
 from numparq.file.readable_file import ReadableFile
 from numparq.format.schema import Schema
+from numparq.keys.part_keys import keys_of_single_file
 from numparq.keys.provider import as_key_source
 
 Converter = Callable[[Any], Any]
@@ -50,7 +51,7 @@ def _open_again(source: Any, options: dict[str, Any]) -> ReadableFile | Dataset:
     if is_dataset_path(source, **places):
         of_table = {name: options[name] for name in _DATASET_OPTIONS if name in options}
         return Dataset(source, decryption=decryption, **places, **of_table)
-    return ReadableFile(source, decryption=decryption, **places)
+    return ReadableFile(source, decryption=keys_of_single_file(decryption, source, places.get("filesystem")), **places)
 
 
 def _nested_columns(frame: pd.DataFrame, schema: Schema) -> Iterator[str]:

@@ -24,9 +24,9 @@ from numparq.util.worker_pool import WorkerPool
 from .files import DatasetListing
 
 if TYPE_CHECKING:
-    from numparq.crypto.key import KeySource
     from numparq.format.key_values.spark import SparkCalendar
     from numparq.io.coalesce import Coalescing
+    from numparq.keys.part_keys import DatasetKeys
 
 # Smaller remote files are fetched whole with their footer: another request takes longer than the bytes.
 WHOLE_FILE_BYTES = 1 << 20
@@ -40,7 +40,11 @@ _MANY, _MANY_BYTES = 256, 64 << 20
 
 
 def open_files(
-    listing: DatasetListing, files: Sequence[DataFile], *, calendar: SparkCalendar | None = None
+    listing: DatasetListing,
+    files: Sequence[DataFile],
+    *,
+    calendar: SparkCalendar | None = None,
+    keys: DatasetKeys | None = None,
 ) -> list[OpenFile]:
     """Open files of a dataset and read their footers; local files beyond `file_pool.MAX_OPEN_FILES` close until read.
 
@@ -48,7 +52,7 @@ def open_files(
     If one cannot be opened, closes all and raises ParquetError or OSError.
     """
     strict = replace(listing, named_paths=frozenset(file.path for file in files))
-    opened = open_files_unless_empty(strict, files, calendar=calendar)
+    opened = open_files_unless_empty(strict, files, calendar=calendar, keys=keys)
     return [file for file in opened if file is not None]
 
 
@@ -58,7 +62,7 @@ def open_files_unless_empty(
     *,
     coalescing: Coalescing | None = None,
     calendar: SparkCalendar | None = None,
-    decryption: KeySource | None = None,
+    keys: DatasetKeys | None = None,
 ) -> list[OpenFile | None]:
     """Open files as `open_files` does; None for those of zero bytes that the listing found without their names."""
     opened: list[OpenFile | None] = []
@@ -68,7 +72,8 @@ def open_files_unless_empty(
         for file, source in zip(files, sources, strict=True):
             waiting.append(source)
             if source.size or file.path in listing.named_paths:
-                opened.append(OpenFile.from_source(source, coalescing, calendar, decryption))
+                own = None if keys is None else keys.of(file.committed_path(keys.is_local))
+                opened.append(OpenFile.from_source(source, coalescing, calendar, own))
             else:
                 source.close()
                 opened.append(None)

@@ -20,6 +20,7 @@ from numparq.io.open import open_filesystem_source, open_local_source
 from numparq.io.opened_path import OpenedPath
 from numparq.io.replaced_files import find_replaced_file
 from numparq.io.source import Source
+from numparq.keys.part_keys import DatasetKeys
 
 from .files import EmptyDatasetError, list_files, list_source
 from .open_files import open_files_unless_empty
@@ -53,7 +54,7 @@ class DatasetSnapshot:
         self._given_schema = schema
         self._resolve = resolve
         self._opened_path = opened_path
-        self.coalescing, self.decryption = coalescing, decryption
+        self.coalescing = coalescing
         self._opened: dict[int, OpenFile | None] = {}
         if hasattr(opened_path.path, "read_ranges"):  # a source, not a name
             self.listing = list_source(opened_path.path)
@@ -66,6 +67,10 @@ class DatasetSnapshot:
                 storage_options=opened_path.storage_options,
                 filesystem=opened_path.filesystem,
             )
+        self.keys: DatasetKeys | None = None
+        if decryption is not None:
+            base = self.listing.base if self.listing.is_directory else None
+            self.keys = DatasetKeys.of_dataset(decryption, base, self.listing.filesystem is None)
         self.partitions = DatasetPartitions.from_listing(self.listing, partitioning, categories)
         self._metadata: OpenFile | None = None
         self._schemas: dict[tuple[int, ...], DatasetSchema] = {}
@@ -138,7 +143,7 @@ class DatasetSnapshot:
             files,
             coalescing=self.coalescing,
             calendar=self.calendar,
-            decryption=self.decryption,
+            keys=self.keys,
         )
 
     def identity(self) -> bytes:

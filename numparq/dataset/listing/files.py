@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
@@ -92,6 +93,11 @@ class DataFile(NamedTuple):
     version: str | None = None
     values: PartitionValues = ()
     modified: float | None = None
+
+    def committed_path(self, is_local: bool) -> str:
+        """Return the path in the dataset, which that of a local file is not while its commit has it staged."""
+        is_by_path = not is_local or (os.path.isabs(self.path) and not os.path.isabs(self.name))
+        return self.path if is_by_path else self.name
 
 
 def data_file_from_entry(entry: FileEntry, name: str, values: PartitionValues = ()) -> DataFile:

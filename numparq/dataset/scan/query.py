@@ -129,7 +129,7 @@ class DatasetQuery:
     def _metadata_file_pruner(self, files: Sequence[DataFile]) -> FilePruner | None:
         """Build the pruner of the ``_metadata`` file, if it can help."""
         snapshot, options = self._snapshot, self._options
-        if snapshot.decryption is not None:  # nothing authenticates a `_metadata` file of encrypted files
+        if snapshot.keys is not None:  # nothing authenticates a `_metadata` file of encrypted files
             return None
 
         def opened(some: Sequence[DataFile]) -> list[OpenFile]:
@@ -167,7 +167,7 @@ class DatasetQuery:
         """Whether all footers can be read as a table: not if rows are counted over all files, nor of encrypted ones."""
         options = self._options
         counts_rows = options.row_range is not None or options.row_groups is not None
-        if self._snapshot.decryption is not None:
+        if self._snapshot.keys is not None:
             return False
         return not counts_rows and (options.filters is not None or options.nrows is None)
 

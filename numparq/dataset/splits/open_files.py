@@ -6,7 +6,6 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from typing import Any
 
 from numparq.dataset.discover.files import DatasetListing
@@ -16,17 +15,12 @@ from numparq.dataset.listing.remote import RemoteLister
 from numparq.errors import InvalidFileError
 from numparq.format.key_values.spark import SparkCalendar
 from numparq.format.open_file import OpenFile
+from numparq.keys.part_keys import DatasetKeys
 
 from .split import SplitPart
 
 _CHANGED = "the file has changed since the table was divided into splits; divide it again"
 _GONE = "the file was removed since the table was divided into splits; divide it again"
-
-
-def footer_digest(file: OpenFile) -> bytes:
-    """Return a digest of a file's footer bytes."""
-    footer = file.footer
-    return blake2b(footer.data[: footer.length].tobytes(), digest_size=16).digest()
 
 
 def stamp_file(file: DataFile, opened: OpenFile) -> DataFile:
@@ -47,9 +41,12 @@ def stamp_local_file(file: DataFile, size: int, modified: int) -> DataFile:
 
 @contextmanager
 def open_split_files(
-    parts: Sequence[SplitPart], filesystem: Any, calendar: SparkCalendar | None = None
+    parts: Sequence[SplitPart],
+    filesystem: Any,
+    calendar: SparkCalendar | None = None,
+    keys: DatasetKeys | None = None,
 ) -> Iterator[list[OpenFile]]:
-    """Open the files of a split until the context ends; `calendar` as of `OpenFile`.
+    """Open the files of a split until the context ends, with the keys of the dataset; `calendar` as of `OpenFile`.
 
     Raises FileNotFoundError, or InvalidFileError if size, modification time, ETag or footer changed since planning.
     """
@@ -58,7 +55,7 @@ def open_split_files(
         _check_remote(planned, filesystem)
     try:
         listing = DatasetListing(planned, filesystem=filesystem)  # type: ignore[arg-type]
-        files = open_files(listing, planned, calendar=calendar)
+        files = open_files(listing, planned, calendar=calendar, keys=keys)
     except FileNotFoundError as error:
         raise _gone(planned, error) from None
     try:
@@ -95,7 +92,7 @@ def _is_planned(part: SplitPart, file: OpenFile) -> bool:
         and (part.file.size, part.file.version) != (stamp[0], str(stamp[1]))
     ):
         return False
-    return part.digest is None or part.digest == footer_digest(file)
+    return part.digest is None or part.digest == file.footer.content_digest
 
 
 def _check_remote(planned: Sequence[DataFile], filesystem: Any) -> None:

@@ -29,7 +29,7 @@ from numparq.scan.scan_file import ScanFile
 from numparq.util.pluralize import pluralize
 from numparq.util.worker_pool import WorkerPool
 
-from .open_files import footer_digest, stamp_file, stamp_local_file
+from .open_files import stamp_file, stamp_local_file
 from .split import RowGroupRange, Split, SplitPart, divide_bytes
 
 # Opening a file costs as much as reading OPEN_COST_BYTES; counted as at most 1 / OPEN_COST_SHARE of a split.
@@ -222,7 +222,7 @@ def _planned(snapshot: DatasetSnapshot, query: SplitQuery) -> list[PlannedFile]:
 
 
 def _planned_file(file: DataFile, query: SplitQuery, scan_file: ScanFile) -> PlannedFile:
-    part = SplitPart(stamp_file(file, scan_file.file), None, digest=footer_digest(scan_file.file))
+    part = SplitPart(stamp_file(file, scan_file.file), None, digest=scan_file.file.footer.content_digest)
     rows = query.scan.file_reader(scan_file)
     if not scan_file.predicate:
         return PlannedFile(part, scan_file.file, list(rows.leaves), _whole_row_groups(rows, scan_file), rows.plan, True)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.read.row_selection import RowSlice, RowSlices
+from numparq.crypto.key import check_named
 from numparq.dataset.partitions.columns import DatasetPartitions
 from numparq.dataset.prune.dataset_filter import DatasetFilter
 from numparq.dataset.scan.projected_columns import project_columns
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from numparq.expr.runtime_filter import RuntimeFilter
     from numparq.format.key_values.spark import SparkCalendar
     from numparq.format.schema import Leaf, Schema
+    from numparq.keys.part_keys import DatasetKeys
     from numparq.scan.recovery.losses import Lost
 
 
@@ -53,6 +55,12 @@ class SplitReadSpec:
     options: ScanOptions
     filesystem: Any = None
     calendar: SparkCalendar | None = None
+    keys: DatasetKeys | None = None
+
+    def check_travels(self) -> None:
+        """Raise TypeError if the specification has keys that no provider named, and so cannot be pickled."""
+        if self.keys is not None:
+            check_named(self.keys.keys, "a table")
 
     @classmethod
     def from_snapshot(
@@ -62,7 +70,8 @@ class SplitReadSpec:
         partitions = snapshot.partitions
         assert isinstance(partitions, SchemaOnlyPartitions)
         options = replace(options, row_groups=None, row_range=None)  # splits hold their rows
-        return cls(schema, partitions.type_names(), columns, options, snapshot.listing.filesystem, snapshot.calendar)
+        source = snapshot.listing.filesystem, snapshot.calendar, snapshot.keys
+        return cls(schema, partitions.type_names(), columns, options, *source)
 
 
 class SplitReader:
@@ -80,6 +89,7 @@ class SplitReader:
         self._spec = spec
 
     def __getstate__(self) -> SplitReadSpec:
+        self._spec.check_travels()
         return self._spec
 
     def __setstate__(self, spec: SplitReadSpec) -> None:
@@ -325,7 +335,8 @@ class SplitReader:
             from numparq.scan.recovery.skip_damaged import SkipDamagedRows
 
             skip = SkipDamagedRows(lost)
-        with open_split_files(split.parts, self._spec.filesystem, self._spec.calendar) as opened:
+        spec = self._spec
+        with open_split_files(split.parts, spec.filesystem, spec.calendar, spec.keys) as opened:
             partitions = self._partitions([part.file.values for part in split.parts])
             projection = self._projection(options, partitions)
             files = [self._select_file(at, *each) for at, each in enumerate(zip(split.parts, opened, strict=True))]

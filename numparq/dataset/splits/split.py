@@ -8,6 +8,8 @@ import numpy as np
 
 from numparq.dataset.listing.files import DataFile
 from numparq.format.open_file import OpenFile
+from numparq.format.thrift.decode import read_record, root_record
+from numparq.format.thrift.layout import thrift_layout
 from numparq.util.pluralize import pluralize
 
 
@@ -89,12 +91,34 @@ def row_groups_in_range(file: OpenFile, byte_range: tuple[int, int | None]) -> t
 
 def _mid_points(file: OpenFile) -> np.ndarray:
     """Return the mid-point of each row group, in bytes; corrupt footers still yield positions near the file."""
-    groups, columns = range(file.num_row_groups), file.footer.num_leaves
-    if not columns:
-        return np.zeros(len(groups), np.int64)
-    facts = file.footer.chunks.read_table(groups, range(columns))
-    data, dictionary = facts["data_page_offset"][:, 0], facts["dictionary_page_offset"][:, 0]
-    starts = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
-    half = np.clip(facts["total_compressed_size"], 0, file.source.size).sum(axis=1) // 2
-    mid_points: np.ndarray = np.clip(starts, 0, file.source.size) + half
+    if not file.footer.num_leaves:
+        return np.zeros(file.num_row_groups, np.int64)
+    starts, sizes = _encrypted_extents(file) or _chunk_extents(file)
+    mid_points: np.ndarray = np.clip(starts, 0, file.source.size) + np.clip(sizes, 0, file.source.size) // 2
     return mid_points
+
+
+def _chunk_extents(file: OpenFile) -> tuple[np.ndarray, np.ndarray]:
+    """Return start and size of each row group, by its column chunks: the first one with metadata in all row groups."""
+    facts = file.footer.chunks.read_table(range(file.num_row_groups), range(file.footer.num_leaves))
+    first = int(np.argmax((facts["data_page_offset"] >= 0).all(axis=0)))
+    data, dictionary = facts["data_page_offset"][:, first], facts["dictionary_page_offset"][:, first]
+    starts = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
+    return starts, np.clip(facts["total_compressed_size"], 0, file.source.size).sum(axis=1)
+
+
+def _encrypted_extents(file: OpenFile) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return start and size of each row group of an encrypted file; None if its row groups do not have them.
+
+    All processes have to agree, whichever columns they have keys of.
+    """
+    footer = file.footer
+    if footer.keys is None:
+        return None
+    layout = thrift_layout("FileMetaData", "row_groups.file_offset", "row_groups.total_compressed_size")
+    groups = root_record(layout, read_record(footer.data, footer.length, layout), footer.data).row_groups or ()
+    extents = [(group.file_offset or 0, group.total_compressed_size or 0) for group in groups]
+    if not extents or not all(start > 0 and size > 0 for start, size in extents):
+        return None
+    starts, sizes = np.array(extents, np.int64).T
+    return starts, sizes

@@ -14,6 +14,7 @@ from numparq.dataset.prune.pruners import FilePruner
 from numparq.dataset.scan.schema_only import SchemaOnlyPartitions
 from numparq.expr.filters import as_expression
 from numparq.io.opened_path import OpenedPath
+from numparq.keys.provider import as_key_source
 from numparq.scan.options import ScanOptions
 from numparq.typing import Columns, Filters, PathOrPaths, RowRange, RuntimeFilters, StorageOptions
 from numparq.util.arguments import check_positive_int, check_row_count
@@ -25,6 +26,7 @@ from .serialized_schema import SerializedSchema, UnseenFiles
 from .split import Split
 
 if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
     from numparq.format.key_values.spark import SparkCalendar
 
 SPLIT_BYTES = 64 << 20
@@ -54,6 +56,7 @@ class SplitTable(SplitReader):
         self.splits = splits
 
     def __getstate__(self) -> Any:
+        self._spec.check_travels()
         return self._spec, self.splits
 
     def __setstate__(self, state: Any) -> None:
@@ -104,6 +107,7 @@ def split_table(
     on_error: str = "raise",
     threads: int | None = 1,
     calendar: SparkCalendar | None = None,
+    decryption: KeySource | str | None = None,
 ) -> SplitTable:
     """Divide a table into splits, to be read by separate processes.
 
@@ -138,6 +142,9 @@ def split_table(
         Number of threads that read a split; None as in `numparq.read_parquet`.
     calendar : SparkCalendar, optional
         Calendar of files that do not say, and whether INT96 are instants; by default as in `numparq.read_parquet`.
+    decryption : Decryption or str, optional
+        As in `numparq.Dataset`: with the name of a provider, the table and its reader can be pickled; other processes
+        resolve the name.
 
     Returns
     -------
@@ -173,10 +180,11 @@ def split_table(
     )
     _check_sizes(split_bytes, min_splits, plan_files)
     columns = None if columns is None else check_names(columns)
+    keys = as_key_source(decryption)
 
     def divided() -> SplitTable:
         place = OpenedPath(path, storage_options, filesystem)
-        contents = _contents(place, partitioning, schema, resolve, table_format, file_filter)
+        contents = _contents(place, partitioning, schema, resolve, table_format, file_filter, keys)
         contents.calendar = calendar
         with closing(contents):
             query = SplitQuery(contents, pruners, columns, choices, plan_files)
@@ -200,11 +208,17 @@ def _check_sizes(split_bytes: int, min_splits: int, plan_files: int | None) -> N
 
 
 def _contents(
-    path: OpenedPath, partitioning: Any, schema: Any, resolve: str, table_format: str, file_filter: FileFilter
+    path: OpenedPath,
+    partitioning: Any,
+    schema: Any,
+    resolve: str,
+    table_format: str,
+    file_filter: FileFilter,
+    keys: KeySource | None,
 ) -> DatasetSnapshot:
     """List the files, and set the types of partition columns, none of them a Categorical."""
     given = "hive" if callable(partitioning) else partitioning
-    contents = DatasetSnapshot(path, given, None, schema, resolve, None, table_format, file_filter)
+    contents = DatasetSnapshot(path, given, None, schema, resolve, None, table_format, file_filter, keys)
     types = partitioning(contents.listing) if callable(partitioning) else given
     contents.partitions = SchemaOnlyPartitions.from_listing(contents.listing, types)
     return contents
