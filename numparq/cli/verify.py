@@ -85,6 +85,7 @@ _CHECKED_PARTS = {
     "column indexes": "column index",
     "offset indexes": "offset index",
     "Bloom filters": "Bloom filter",
+    "encrypted modules": "encrypted module",
 }
 
 

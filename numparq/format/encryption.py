@@ -83,7 +83,7 @@ class FileDecryption:
         """Return the key of a leaf column; None if it was not given. It is retrieved once."""
         column = path, key_metadata
         if column not in self._column_keys:
-            self._column_keys[column] = _retrieve(lambda: self._source.column_key(path, key_metadata))
+            self._column_keys[column] = retrieve_key(lambda: self._source.column_key(path, key_metadata))
         return self._column_keys[column]
 
     def add_chunk(self, row_group: int, leaf: int, key: Key | None, fault: str) -> None:
@@ -129,7 +129,7 @@ _NO_METADATA = "the column chunk is encrypted, and the footer does not say by wh
 
 def footer_key(source: KeySource, key_metadata: bytes | None) -> Key:
     """Return the footer key; DecryptionError if it was not given."""
-    key = _retrieve(lambda: source.footer_key(key_metadata))
+    key = retrieve_key(lambda: source.footer_key(key_metadata))
     if key is None:
         raise DecryptionError(f"the footer key was not given ({describe_key(key_metadata)})")
     return key
@@ -156,7 +156,7 @@ def describe_key(key_metadata: bytes | None) -> str:
     return f"key metadata {key_metadata[:_MAX_TEXT]!r}{more}"
 
 
-def _retrieve(call: Callable[[], Key | None]) -> Key | None:
+def retrieve_key(call: Callable[[], Key | None]) -> Key | None:
     """Return a key by the caller's key source; its exceptions may quote secrets and are not repeated in messages."""
     try:
         return call()

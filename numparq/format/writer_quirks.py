@@ -233,6 +233,12 @@ TOLERATED_DEFECTS: dict[str, ToleratedDefect] = {
         "page-bytes", {"fastparquet-python": None}, "fastparquet adds eight zero bytes to every data page"
     ),
     "writer-array": ToleratedDefect("page-levels", {"duckdb": None}, "as DuckDB writes null values of type ARRAY"),
+    "writer-levels": ToleratedDefect("page-levels-plain", {"parquet-mr": None}, "as parquet-java writes version 2"),
+    "writer-size-statistics": ToleratedDefect(
+        "encrypted-statistics",
+        {"parquet-cpp-arrow": None, "parquet-mr": None},
+        "Arrow and parquet-java leave them in plaintext footers",
+    ),
     "writer-deltas": ToleratedDefect("page-deltas", {"duckdb": None}, "DuckDB encodes them as INT64 deltas"),
 }
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from numparq.column.scratch import allocate
 from numparq.errors import LimitError
 from numparq.format.bloom_filter import BLOCK_BYTES, BloomFilter, hash_values
 from numparq.format.physical_type import BOOLEAN
 from numparq.format.schema import Leaf
-from numparq.io.source import Source, read_bytes
 from numparq.util.pluralize import pluralize
 
 from .deviations import Findings, Location
+from .modules import ModuleError
 from .page_values import PageValues
-from .thrift import ThriftDecodeError, read_struct
+from .stored_chunk import StoredChunk
+from .thrift import ThriftDecodeError
 
 _MAX_HEADER_BYTES = 1 << 10
 
@@ -53,7 +53,7 @@ class BloomFilterChecker:
 
 
 def read_bloom_filter(
-    source: Source, metadata: dict[str, Any], leaf: Leaf, data_end: int, findings: Findings, location: Location
+    chunk: StoredChunk, metadata: dict[str, Any], leaf: Leaf, data_end: int, findings: Findings, location: Location
 ) -> tuple[BloomFilterChecker | None, int]:
     """Read a chunk's Bloom filter; return its checker (None: missing or unusable) and its length in bytes (0: none)."""
     offset = metadata.get("bloom_filter_offset")
@@ -64,13 +64,14 @@ def read_bloom_filter(
         return None, 0
     noted: list[tuple[str, str]] = []
     try:
-        header, start = read_struct(
+        header, start = chunk.read_struct(
             "BloomFilterHeader",
-            read_bytes(source, offset, min(_MAX_HEADER_BYTES, data_end - offset)),
+            offset,
+            min(_MAX_HEADER_BYTES, data_end - offset),
             lambda check, text: noted.append((check, text)),
         )
     except ThriftDecodeError as error:
-        findings.add("bloom-header", f"the header of the Bloom filter cannot be read: {error}", location)
+        findings.add(error.check or "bloom-header", f"the header of the Bloom filter cannot be read: {error}", location)
         return None, 0
     size = header.get("numBytes", 0)
     kinds = {**header.get("algorithm", {}), **header.get("hash", {}), **header.get("compression", {})}
@@ -78,7 +79,8 @@ def read_bloom_filter(
         reason = noted[0][1] if noted else f"{pluralize(size, 'byte')} of {', '.join(kinds)}"
         findings.add("bloom-header", f"the header of the Bloom filter is not valid: {reason}", location)
         return None, 0
-    if size > data_end - offset - start:
+    stored = size + chunk.bitset_overhead
+    if stored > data_end - offset - start:
         findings.add(
             "bloom-place",
             f"the Bloom filter has {pluralize(size, 'byte')} by its header, and ends outside the data of the file",
@@ -86,20 +88,22 @@ def read_bloom_filter(
         )
         return None, 0
     length = metadata.get("bloom_filter_length")
-    if length is not None and length != start + size:
+    if length is not None and length != start + stored:
         findings.add(
             "bloom-length",
-            f"the Bloom filter has {pluralize(start + size, 'byte')}, but bloom_filter_length is {length:,}",
+            f"the Bloom filter has {pluralize(start + stored, 'byte')}, but bloom_filter_length is {length:,}",
             location,
         )
     if leaf.physical == BOOLEAN:
         findings.add("bloom-header", "the column has a Bloom filter, but BOOLEAN columns can have none", location)
-        return None, start + size
+        return None, start + stored
     try:
-        bits = allocate(size)
+        bits = chunk.read_bitset(offset + start, size)
     except LimitError as error:
         findings.add("not-checked", error.message, location)
-        return None, start + size
-    source.read_into(offset + start, bits)
+        return None, start + stored
+    except ModuleError as error:
+        findings.add(error.check, error.message, location)
+        return None, start + stored
     findings.checked_counts["Bloom filters"] += 1
-    return BloomFilterChecker(leaf, BloomFilter(bits)), start + size
+    return BloomFilterChecker(leaf, BloomFilter(bits)), start + stored

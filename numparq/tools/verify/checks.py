@@ -139,7 +139,23 @@ CHECKS: dict[str, Check] = {
         writer_level_bits="BIT_PACKED levels begin with the highest bit",
         writer_prefixes="the first string of a page has no prefix from the previous page",
         writer_compressed="is_compressed is true for a compressed page",
+        writer_levels="levels of encrypted pages of version 2 are encrypted",
+        writer_size_statistics="plain metadata of encrypted columns have no size_statistics",
     ),
+    # --- encryption (Encryption.md)
+    **_errors(
+        file_plain="a file that is checked with keys is encrypted",
+        aad_prefix="the AAD prefix is the one given",
+        encrypted_key="encrypted column chunks say by which key, and of which column",
+        encrypted_ordinal="ordinal of a row group with encrypted columns is its position",
+        encrypted_statistics="plain metadata of encrypted columns have no statistics",
+        footer_signature="the signature of a plaintext footer is that of its bytes",
+        module_length="the length of a module is that of its bytes",
+        module_tag="each module authenticates with its key and its place in the file",
+        nonce_reuse="no two modules of a key have the same nonce",
+        page_levels_plain="levels of encrypted pages are encrypted",
+    ),
+    **_warnings(module_bytes="a struct fills its module"),
     # --- statistics (Statistics and SizeStatistics in parquet.thrift)
     **_errors(
         stats_bound="a bound is a value of its type",

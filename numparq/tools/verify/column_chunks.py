@@ -24,9 +24,10 @@ from .deviations import Findings, Location
 from .encoding_stats import check_encodings
 from .page_index import check_column_index, check_offset_index, read_page_index
 from .page_values import DistinctValueCounter
-from .page_walk import walk_chunk_pages
+from .page_walk import read_page, walk_chunk_pages
 from .pages import CheckedPage, DecodeBudget, PageChecker
 from .statistics import ActualStatistics, BoundsChecker, check_size_statistics, check_statistics
+from .stored_chunk import PlainChunk, SealedChunk, StoredChunk
 
 MAX_DECODED_PER_BYTE = 256  # decoded bytes and values for each byte of the file
 _MAGIC_BYTES = 4
@@ -54,6 +55,8 @@ class ColumnChunkChecker:
         Callables that get each decoded page.
     sibling_files : SiblingFiles or None
         Opener of external column chunks; None: they are not checked.
+    sealed : SealedChunk or None
+        The chunk's modules, if it is encrypted.
     """
 
     source: Source
@@ -70,14 +73,12 @@ class ColumnChunkChecker:
     regions: dict[str, list[FileRegion]]
     collectors: list[Any] = field(default_factory=list)
     sibling_files: SiblingFiles | None = None
+    sealed: SealedChunk | None = None
     _excess: int = field(default=0, init=False)  # bytes behind the last page that total_compressed_size counts
 
     def run(self) -> None:
         """Check the metadata of the chunk, then its pages, statistics, indexes and Bloom filter."""
         facts = self.chunk.get("meta_data")
-        if "crypto_metadata" in self.chunk or "encrypted_column_metadata" in self.chunk:
-            self._add("not-checked", "the column is encrypted, which numparq does not read yet")
-            return
         if facts is None:
             self._add("chunk-metadata", "the footer has no metadata of the column chunk")
             return
@@ -165,10 +166,16 @@ class ColumnChunkChecker:
 
     # --- pages --------------------------------------------------------------------------------------------------------
 
+    @property
+    def _stored(self) -> StoredChunk:
+        return self.sealed or PlainChunk(self.source)
+
     def _check_pages(self, metadata: dict[str, Any], start: int, end: int) -> None:
         offsets = self._read_index("OffsetIndex")
         columns = self._read_index("ColumnIndex")
-        bloom, length = read_bloom_filter(self.source, metadata, self.leaf, self.data_end, self.findings, self.location)
+        bloom, length = read_bloom_filter(
+            self._stored, metadata, self.leaf, self.data_end, self.findings, self.location
+        )
         if length:
             place = metadata["bloom_filter_offset"]
             self._add_region(place, place + length, "the Bloom filter")
@@ -176,6 +183,7 @@ class ColumnChunkChecker:
         watchers = [*self.collectors, *(each for each in (bloom, distinct) if each is not None)]
         pages = PageChecker(
             self.source,
+            self._stored,
             self.leaf,
             self.order,
             metadata["codec"],
@@ -199,7 +207,7 @@ class ColumnChunkChecker:
             self._check_indexes(offsets, columns, pages)
 
     def _read_index(self, struct: str) -> dict[str, Any] | None:
-        found = read_page_index(struct, self.source, self.chunk, self.data_end, self.findings, self.location)
+        found = read_page_index(struct, self._stored, self.chunk, self.data_end, self.findings, self.location)
         if found is not None:
             stem = "column_index" if struct == "ColumnIndex" else "offset_index"
             offset = self.chunk[f"{stem}_offset"]
@@ -209,7 +217,7 @@ class ColumnChunkChecker:
     def _walk_pages(self, pages: PageChecker, start: int, end: int, resume: list[int]) -> bool:
         """Check the pages; return whether all page headers were readable."""
         furthest = min(end + self.quirks.missing_bytes, self.data_end)
-        walk = walk_chunk_pages(self.source, start, furthest, self.data_end, resume, self.findings, self.location)
+        walk = walk_chunk_pages(self._stored, start, furthest, self.data_end, resume, self.findings, self.location)
         complete = True
         wanted, entries = self.chunk["meta_data"]["num_values"], 0
         for page in walk:
@@ -221,7 +229,7 @@ class ColumnChunkChecker:
             before = len(pages.pages)
             pages.check(page)
             entries += sum(facts.num_entries for facts in pages.pages[before:])
-            if entries >= wanted and page.end < end and not self._is_page(page.end, end):
+            if entries >= wanted and page.end < end and not self._is_page(page.ordinal + 1, page.end, end):
                 self._end_at(start, end, page.end)
                 break
             if self.budget.remaining < 0:
@@ -231,11 +239,10 @@ class ColumnChunkChecker:
                 return False
         return complete
 
-    def _is_page(self, position: int, end: int) -> bool:
-        """Whether a whole page begins at a position of the chunk, which ends at `end`."""
+    def _is_page(self, ordinal: int, position: int, end: int) -> bool:
+        """Whether a whole page, the chunk's `ordinal`-th, begins at a position of the chunk, which ends at `end`."""
         quiet = Findings()
-        walk = walk_chunk_pages(self.source, position, end, self.data_end, (), quiet, self.location)
-        page = next(walk, None)
+        page = read_page(self._stored, position, self.data_end, quiet, self.location._replace(page=ordinal))
         return page is not None and page.end <= end and not quiet.deviations
 
     def _end_at(self, start: int, end: int, position: int) -> None:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numparq.column.nested.nested_type import NestedType, is_variant
 from numparq.column.projection import select_columns
-from numparq.errors import LimitError, ParquetError, UnsupportedError, error_context
+from numparq.errors import DecryptionError, LimitError, ParquetError, UnsupportedError, error_context
 from numparq.file.readable_file import ReadableFile
 from numparq.format.schema import Leaf
 from numparq.io.open import open_source
 from numparq.io.sibling_files import SiblingFiles
 from numparq.io.source import Source
+from numparq.keys.direct import check_decryption
 from numparq.util.progress import ProgressBar
 
 from .deviations import Deviation, Findings, Location
+from .encrypted_columns import describe_columns, open_columns
 from .file_walk import describe_remains
-from .footer import check_footer, check_key_values
+from .footer import DecodedFooter, check_footer, check_key_values
 from .row_groups import check_row_groups
 from .schema import orders_by_name, read_column_orders, read_schema_tree, schema_leaves
+
+if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class VerificationReport:
     checked_counts : dict of str to int
         Number of pages, checksums and so on that were checked.
     notes : list of str
-        Other lines for a report, such as what remains of a truncated file.
+        Other lines for a report: how the file is encrypted, what remains of a truncated one.
     """
 
     name: str
@@ -67,7 +72,9 @@ class VerificationReport:
         return not self.errors
 
 
-def verify(path: Any, *, external_files: bool = False, progress: bool = False) -> list[Deviation]:
+def verify(
+    path: Any, *, external_files: bool = False, decryption: KeySource | None = None, progress: bool = False
+) -> list[Deviation]:
     """Check a file against the specification and return every deviation.
 
     The whole file is read: magic numbers, footer, schema, offsets, every page with its checksum, levels and values.
@@ -80,6 +87,8 @@ def verify(path: Any, *, external_files: bool = False, progress: bool = False) -
         File to check.
     external_files : bool, default False
         Whether to check external column chunks, too. Only files below the file's own directory are opened.
+    decryption : Decryption, optional
+        Keys of an encrypted file. What they do not open is a warning, ``"not-checked"``.
     progress : bool, default False
         Whether to show a progress bar, as in `numparq.read_parquet`.
 
@@ -94,8 +103,6 @@ def verify(path: Any, *, external_files: bool = False, progress: bool = False) -
         If the file does not exist.
     InvalidFileError
         If it is not a Parquet file at all.
-    UnsupportedError
-        If its footer is encrypted.
 
     Examples
     --------
@@ -103,17 +110,19 @@ def verify(path: Any, *, external_files: bool = False, progress: bool = False) -
     >>> numparq.verify(numparq.to_parquet(pandas.DataFrame({"a": [1, 2, 3]})))
     []
     """
-    return check_file(path, external_files=external_files, progress=progress).deviations
+    return check_file(path, external_files=external_files, decryption=decryption, progress=progress).deviations
 
 
-def check_file(path: Any, *, external_files: bool = False, progress: bool = False) -> VerificationReport:
+def check_file(
+    path: Any, *, external_files: bool = False, decryption: KeySource | None = None, progress: bool = False
+) -> VerificationReport:
     """Check a file as `verify` does; return a report that also has counts of what was checked.
 
     Parameters
     ----------
     path : str, os.PathLike, bytes-like, or binary file object
         File to check.
-    external_files, progress : bool, default False
+    external_files, decryption, progress
         As in `verify`.
 
     Returns
@@ -122,15 +131,16 @@ def check_file(path: Any, *, external_files: bool = False, progress: bool = Fals
 
     Raises
     ------
-    FileNotFoundError, InvalidFileError, UnsupportedError
+    FileNotFoundError, InvalidFileError
         As `verify`.
     """
+    check_decryption(decryption)
     source = open_source(path)
     findings = Findings()
     try:
         with error_context(file=source.name):
             files = SiblingFiles(path) if external_files else None
-            metadata = _check_all(source, findings, progress, files)
+            metadata = _check_all(source, findings, progress, files, decryption)
     finally:
         source.close()
     groups = metadata.get("row_groups", [])
@@ -150,33 +160,44 @@ def check_file(path: Any, *, external_files: bool = False, progress: bool = Fals
     )
 
 
-def _check_all(source: Source, findings: Findings, progress: bool, files: SiblingFiles | None) -> dict[str, Any]:
+def _check_all(
+    source: Source, findings: Findings, progress: bool, files: SiblingFiles | None, keys: KeySource | None
+) -> dict[str, Any]:
     """Check everything; return FileMetaData as far as it could be read."""
-    tail = check_footer(source, findings)
+    tail = check_footer(source, findings, keys)
     if tail is None:
         findings.notes += describe_remains(source)
+        return {}
+    if tail.is_locked:
         return {}
     root = read_schema_tree(tail.metadata, findings)
     if root is None:
         return tail.metadata
     leaves = schema_leaves(root)
+    findings.notes += describe_columns(tail.metadata, leaves)
+    encrypted = open_columns(source, tail, leaves, findings)
     check_key_values(tail.metadata, root, findings)
     orders = orders_by_name(leaves, read_column_orders(tail.metadata, len(leaves), findings))
     num_rows = max(sum(group.get("num_rows", 0) for group in tail.metadata.get("row_groups", [])), 0)
     with ProgressBar(progress, "checking", "value") as bar:
         bar.add_total(num_rows * len(leaves))
-        check_row_groups(source, tail, leaves, orders, findings, bar.advance, files)
-    _check_variant_values(source, tail.metadata, findings)
+        check_row_groups(source, tail, encrypted, leaves, orders, findings, bar.advance, files)
+    if tail.modules is not None:
+        tail.modules.report(findings)
+        findings.checked_counts["encrypted modules"] += tail.modules.count
+    _check_variant_values(source, tail, findings)
     return tail.metadata
 
 
-def _check_variant_values(source: Source, metadata: dict[str, Any], findings: Findings) -> None:
+def _check_variant_values(source: Source, tail: DecodedFooter, findings: Findings) -> None:
     """Read the VARIANT columns of a file that has no errors so far and no external column chunks."""
+    metadata = tail.metadata
     if findings.count("error") or not any("VARIANT" in (one.get("logicalType") or {}) for one in metadata["schema"]):
         return
     if any(chunk.get("file_path") for group in metadata["row_groups"] for chunk in group["columns"]):
         return
-    file = ReadableFile(source)  # not closed: the source is the caller's
+    keys = None if tail.modules is None else tail.modules.keys
+    file = ReadableFile(source, decryption=keys)  # not closed: the source is the caller's
     for column in select_columns(file.schema, None):
         if isinstance(column, Leaf) or not _has_variants(column.full_type):
             continue
@@ -184,7 +205,7 @@ def _check_variant_values(source: Source, metadata: dict[str, Any], findings: Fi
             location = Location(row_group, column.name)
             try:
                 file.read([column.name], row_groups=[row_group])
-            except (UnsupportedError, LimitError) as error:
+            except (UnsupportedError, LimitError, DecryptionError) as error:
                 findings.add("not-checked", error.message, location)
             except ParquetError as error:
                 findings.add("variant-values", error.message, location)

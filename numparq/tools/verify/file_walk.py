@@ -18,6 +18,7 @@ from numparq.util.pluralize import agree_verb, pluralize
 
 from .deviations import WHOLE_FILE, Findings
 from .page_walk import StoredPage, has_negative_counts, read_page
+from .stored_chunk import PlainChunk
 from .thrift import ThriftDecodeError, read_struct
 
 _KINDS = (DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2)
@@ -48,7 +49,7 @@ class StoredPages:
 
     def __getitem__(self, number: int) -> StoredPage:
         location = WHOLE_FILE._replace(page=number)
-        page = read_page(self._source, self._offsets[number], self._source.size, Findings(), location)
+        page = read_page(PlainChunk(self._source), self._offsets[number], self._source.size, Findings(), location)
         assert page is not None
         return page
 
@@ -135,7 +136,7 @@ def walk_file_pages(source: Source, start: int, progress: Callable[[int], None] 
 def _read_page(source: Source, position: int) -> tuple[StoredPage | None, str]:
     """Return the page at a position, None if its header is damaged, and its defect in words (empty: it is sound)."""
     findings = Findings()
-    page = read_page(source, position, source.size, findings, WHOLE_FILE)
+    page = read_page(PlainChunk(source), position, source.size, findings, WHOLE_FILE)
     if page is None or findings.deviations or page.header["type"] not in _KINDS:
         is_unknown = page is not None and not findings.deviations
         return None, "its page type is unknown" if is_unknown else "its header is damaged"
@@ -154,7 +155,7 @@ def _begins_page(source: Source, position: int) -> bool:
     if position == source.size:
         return True
     findings = Findings()
-    page = read_page(source, position, source.size, findings, WHOLE_FILE)
+    page = read_page(PlainChunk(source), position, source.size, findings, WHOLE_FILE)
     is_sound = page is not None and not findings.deviations and page.header["type"] in _KINDS
     return is_sound and page is not None and not has_negative_counts(page.type_header)
 

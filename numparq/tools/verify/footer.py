@@ -6,10 +6,10 @@ import base64
 import binascii
 import json
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from numparq.errors import InvalidFileError, UnsupportedError
+from numparq.errors import InvalidFileError
 from numparq.format.footer.tail import ENCRYPTED_MAGIC, MAGIC
 from numparq.format.key_values.arrow import decode_schema_message
 from numparq.format.key_values.flatbuffer import FlatbufferError
@@ -18,41 +18,59 @@ from numparq.util.pluralize import agree_noun, agree_verb, pluralize
 from numparq.util.text import is_utf8
 
 from .deviations import Findings
+from .encrypted_footer import check_signature, describe_encryption, open_footer, open_modules, read_crypto_metadata
+from .modules import SIGNATURE_BYTES, FileModules
 from .schema_elements import SchemaTreeNode
 from .thrift import ThriftDecodeError, read_struct
+
+if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
 
 _FIELDS = 1  # vtable slot in an Arrow Schema
 _NAME, _MAX_NAME_BYTES = 0, 1 << 16  # vtable slot in an Arrow Field, and a limit
 
 _TAIL_BYTES = 8  # footer length and magic number
-_SIGNATURE_BYTES = 28  # signature after the metadata of a signed footer (Encryption.md)
 
 
 @dataclass(frozen=True)
 class DecodedFooter:
-    """Offset of the footer, and its FileMetaData as a dict (see `read_struct`)."""
+    """Offset of the footer, and its FileMetaData as a dict (see `read_struct`).
+
+    Attributes
+    ----------
+    modules : FileModules or None
+        Decryptor of an encrypted file, if keys were given.
+    key_metadata : bytes or None
+        Key metadata of the footer key.
+    """
 
     start: int
     metadata: dict[str, Any]
+    modules: FileModules | None = None
+    key_metadata: bytes | None = None
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether the footer is encrypted and could not be opened."""
+        return not self.metadata
 
 
-def check_footer(source: Source, findings: Findings) -> DecodedFooter | None:
+def check_footer(source: Source, findings: Findings, keys: KeySource | None = None) -> DecodedFooter | None:
     """Check both ends of a file and read the footer; None if it cannot be read.
 
-    Raise InvalidFileError if neither end has the magic number, UnsupportedError if the footer is encrypted.
+    Raise InvalidFileError if neither end has a magic number.
     """
     head = read_bytes(source, 0, min(4, source.size))
     last = read_bytes(source, max(source.size - _TAIL_BYTES, 0), min(_TAIL_BYTES, source.size))
-    if ENCRYPTED_MAGIC in (head, last[-4:]):
-        raise UnsupportedError("the footer is encrypted, which numparq does not read yet")
-    if MAGIC not in (head, last[-4:]):
+    magic = last[-4:] if last[-4:] in (MAGIC, ENCRYPTED_MAGIC) else head
+    if magic not in (MAGIC, ENCRYPTED_MAGIC):
         raise InvalidFileError("the file is not a Parquet file: it neither begins nor ends with b'PAR1'")
-    if head != MAGIC:
-        findings.add("magic-head", f"the file begins with {head!r} instead of {MAGIC!r}")
-    if last[-4:] != MAGIC or source.size < len(MAGIC) + _TAIL_BYTES:
+    if head != magic:
+        findings.add("magic-head", f"the file begins with {head!r} instead of {magic!r}")
+    if last[-4:] != magic or source.size < len(MAGIC) + _TAIL_BYTES:
         findings.add(
             "magic-tail",
-            f"the file of {pluralize(source.size, 'byte')} ends with {last[-4:]!r} instead of a footer and {MAGIC!r}: "
+            f"the file of {pluralize(source.size, 'byte')} ends with {last[-4:]!r} instead of a footer and {magic!r}: "
             "it was truncated, or never finished",
         )
         return None
@@ -65,11 +83,47 @@ def check_footer(source: Source, findings: Findings) -> DecodedFooter | None:
             f"{pluralize(source.size, 'byte')} can hold",
         )
         return None
-    return _decode_footer(source, start, length, findings)
-
-
-def _decode_footer(source: Source, start: int, length: int, findings: Findings) -> DecodedFooter | None:
     data = read_bytes(source, start, length)
+    if magic == ENCRYPTED_MAGIC:
+        return _open_footer(data, start, findings, keys)
+    footer = _decode_footer(data, start, findings)
+    return footer and _check_encryption(footer, data, findings, keys)
+
+
+def _open_footer(data: bytes, start: int, findings: Findings, keys: KeySource | None) -> DecodedFooter | None:
+    """Return an encrypted footer, decrypted if its key is known; None if it is damaged."""
+    found = read_crypto_metadata(data, findings)
+    if found is None:
+        return None
+    crypto, end = found
+    if keys is None:
+        findings.add("not-checked", "the footer is encrypted; not checked: no key")
+    modules = open_modules(crypto.get("encryption_algorithm") or {}, keys, findings)
+    key_metadata = crypto.get("key_metadata")
+    plaintext = None if modules is None else open_footer(data[end:], modules, key_metadata, findings)
+    if plaintext is None:
+        return DecodedFooter(start, {})
+    footer = _decode_footer(plaintext, start, findings)
+    return footer and replace(footer, modules=modules, key_metadata=key_metadata)
+
+
+def _check_encryption(footer: DecodedFooter, data: bytes, findings: Findings, keys: KeySource | None) -> DecodedFooter:
+    """Check that a plaintext footer is signed, if keys were given."""
+    algorithm = footer.metadata.get("encryption_algorithm")
+    if algorithm is None:
+        if keys is not None and not keys.allow_plaintext_files:
+            findings.add("file-plain", "keys were given, but the file is not encrypted")
+        return footer
+    key_metadata = footer.metadata.get("footer_signing_key_metadata")
+    describe_encryption("plaintext footer", algorithm, key_metadata, findings)
+    modules = open_modules(algorithm, keys, findings)
+    if modules is not None and modules.keys.check_footer_integrity:
+        check_signature(data, modules, key_metadata, findings)
+    return replace(footer, modules=modules, key_metadata=key_metadata)
+
+
+def _decode_footer(data: bytes, start: int, findings: Findings) -> DecodedFooter | None:
+    length = len(data)
     noted: list[tuple[str, str]] = []  # held back until the writer is known
     try:
         metadata, end = read_struct("FileMetaData", data, lambda check, text: noted.append((check, text)))
@@ -80,7 +134,7 @@ def _decode_footer(source: Source, start: int, length: int, findings: Findings) 
         findings.add("thrift-struct", f"the footer cannot be read: {error}")
         return None
     signed = metadata.get("encryption_algorithm") is not None
-    if end != length and not (signed and length - end == _SIGNATURE_BYTES):
+    if end != length and not (signed and length - end == SIGNATURE_BYTES):
         findings.add(
             "footer-bytes",
             f"{pluralize(length - end, 'byte')} {agree_verb(length - end, 'follow')} the metadata in the footer",

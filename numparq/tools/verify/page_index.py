@@ -9,19 +9,19 @@ from typing import Any
 from numparq.format.page_index import ASCENDING, DESCENDING
 from numparq.format.schema import Leaf
 from numparq.format.writer_quirks import null_count_check
-from numparq.io.source import Source, read_bytes
 from numparq.util.pluralize import agree_noun, pluralize
 
 from .deviations import Findings, Location
 from .pages import CheckedPage
 from .statistics import BoundsChecker
-from .thrift import ThriftDecodeError, read_struct
+from .stored_chunk import StoredChunk
+from .thrift import ThriftDecodeError
 
 _MAX_INDEX_BYTES = 1 << 30
 
 
 def read_page_index(
-    struct: str, source: Source, chunk: dict[str, Any], data_end: int, findings: Findings, location: Location
+    struct: str, stored: StoredChunk, chunk: dict[str, Any], data_end: int, findings: Findings, location: Location
 ) -> dict[str, Any] | None:
     """Read the ColumnIndex or OffsetIndex of a column chunk; None if missing or unusable.
 
@@ -47,11 +47,9 @@ def read_page_index(
         return None
     noted: list[tuple[str, str]] = []
     try:
-        found, end = read_struct(
-            struct, read_bytes(source, offset, length), lambda check, text: noted.append((check, text))
-        )
+        found, end = stored.read_struct(struct, offset, length, lambda check, text: noted.append((check, text)))
     except ThriftDecodeError as error:
-        findings.add("thrift-struct", f"the {stem.replace('_', ' ')} cannot be read: {error}", location)
+        findings.add(error.check or "thrift-struct", f"the {stem.replace('_', ' ')} cannot be read: {error}", location)
         return None
     for check, text in noted:
         findings.add(check, text, location)

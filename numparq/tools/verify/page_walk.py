@@ -8,12 +8,12 @@ from typing import Any
 
 from numparq.column.read.page_walk import PageEvent, walk_chunk
 from numparq.format.thrift.idl import enum_value
-from numparq.io.source import Source, read_bytes
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, INDEX_PAGE
 from numparq.util.pluralize import pluralize
 
 from .deviations import Findings, Location
-from .thrift import ThriftDecodeError, read_struct
+from .stored_chunk import StoredChunk
+from .thrift import ThriftDecodeError
 
 NOT_COUNTED = -1  # num_nulls as parquet-java wrote it
 _MIN_COUNTS = {
@@ -23,7 +23,7 @@ _MIN_COUNTS = {
     "definition_levels_byte_length": 0,
     "repetition_levels_byte_length": 0,
 }
-_FIRST_READ_BYTES, _MAX_HEADER_BYTES = 1 << 12, 1 << 26
+_MAX_HEADER_BYTES = 1 << 26
 _TYPE_HEADERS = {
     DATA_PAGE: "data_page_header",
     INDEX_PAGE: "index_page_header",
@@ -43,18 +43,21 @@ class StoredPage:
     offset, body_offset : int
         Offset of the header and of the body.
     header : dict
-        PageHeader struct.
+        PageHeader struct; `compressed_page_size` does not count `overhead`.
+    overhead : int
+        Bytes by which encryption makes the body longer.
     """
 
     ordinal: int
     offset: int
     body_offset: int
     header: dict[str, Any]
+    overhead: int = 0
 
     @property
     def end(self) -> int:
         """Exclusive end of the page in the file."""
-        return self.body_offset + int(self.header["compressed_page_size"])
+        return self.body_offset + int(self.header["compressed_page_size"]) + self.overhead
 
     @property
     def type_header(self) -> dict[str, Any]:
@@ -69,7 +72,7 @@ def has_negative_counts(type_header: dict[str, Any]) -> bool:
 
 
 def walk_chunk_pages(
-    source: Source,
+    chunk: StoredChunk,
     start: int,
     end: int,
     data_end: int,
@@ -83,49 +86,48 @@ def walk_chunk_pages(
     """
 
     def read_event(position: int, ordinal: int) -> PageEvent:
-        page = read_page(source, position, data_end, findings, location._replace(page=ordinal))
+        page = read_page(chunk, position, data_end, findings, location._replace(page=ordinal))
         return PageEvent(position) if page is None else PageEvent(position, page, page.end)
 
     return (event.page for event in walk_chunk(read_event, start, end, page_offsets))
 
 
 def read_page(
-    source: Source, position: int, data_end: int, findings: Findings, location: Location
+    chunk: StoredChunk, position: int, data_end: int, findings: Findings, location: Location
 ) -> StoredPage | None:
     """Read the header of a page that ends before `data_end`; None if it is damaged, which `findings` records."""
-    header, body = _read_header(source, position, data_end, findings, location)
-    if header is None or not _is_valid(header, body, data_end, findings, location):
+    header, body = _read_header(chunk, position, data_end, findings, location)
+    overhead = chunk.page_overhead
+    if header is None or not _is_valid(header, body, data_end, overhead, findings, location):
         return None
-    return StoredPage(location.page or 0, position, body, header)
+    if overhead:
+        header = {**header, "compressed_page_size": header["compressed_page_size"] - overhead}
+    return StoredPage(location.page or 0, position, body, header, overhead)
 
 
 def _read_header(
-    source: Source, position: int, data_end: int, findings: Findings, location: Location
+    chunk: StoredChunk, position: int, data_end: int, findings: Findings, location: Location
 ) -> tuple[dict[str, Any] | None, int]:
-    size = _FIRST_READ_BYTES
+    limit = min(data_end - position, _MAX_HEADER_BYTES)
     noted: list[tuple[str, str]] = []
-
-    def note(check: str, text: str) -> None:
-        noted.append((check, text))
-
-    while True:
-        size = min(size, data_end - position)
-        noted.clear()
-        try:
-            header, end = read_struct("PageHeader", read_bytes(source, position, size), note)
-        except ThriftDecodeError as error:
-            if size < min(data_end - position, _MAX_HEADER_BYTES):
-                size *= 8
-                continue
-            findings.add(
-                "page-header", f"the page header at byte {position:,} of the file cannot be read: {error}", location
-            )
-            return None, 0
-        findings.add_all(noted, location)
-        return header, position + end
+    try:
+        header, length = chunk.read_struct(
+            "PageHeader", position, limit, lambda check, text: noted.append((check, text)), location.page or 0
+        )
+    except ThriftDecodeError as error:
+        findings.add(
+            error.check or "page-header",
+            f"the page header at byte {position:,} of the file cannot be read: {error}",
+            location,
+        )
+        return None, 0
+    findings.add_all(noted, location)
+    return header, position + length
 
 
-def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findings, location: Location) -> bool:
+def _is_valid(
+    header: dict[str, Any], body: int, data_end: int, overhead: int, findings: Findings, location: Location
+) -> bool:
     """Check that a header has a type and a valid size."""
     size, name = header.get("compressed_page_size"), _TYPE_HEADERS.get(header.get("type", -1))
     if size is None or "type" not in header or "uncompressed_page_size" not in header:
@@ -143,6 +145,9 @@ def _is_valid(header: dict[str, Any], body: int, data_end: int, findings: Findin
             f"the page has {pluralize(size, 'byte')} by its header, but the file has only {data_end - body:,} more",
             location,
         )
+        return False
+    if size < overhead:
+        findings.add("module-length", f"the page has {pluralize(size, 'byte')}, too few for a module", location)
         return False
     if name is not None and name not in header:
         findings.add(

@@ -32,11 +32,13 @@ from numparq.kernels.tables import SLACK
 from numparq.util.pluralize import agree_verb, pluralize
 
 from .deviations import Findings, Location
+from .modules import ModuleError
 from .page_decoder import PageDecodeError, PageDecoder
 from .page_values import PageDictionary, PageValues
 from .page_walk import NOT_COUNTED, StoredPage, has_negative_counts
 from .schema_elements import check_value_range
 from .statistics import ActualStatistics, BoundsChecker, check_statistics, int96_bounds
+from .stored_chunk import StoredChunk
 
 _PAGE_COST = 4096  # minimum cost of a page in the budget
 _HEADER_STRUCTS = {
@@ -117,6 +119,7 @@ class PageChecker:
     """
 
     source: Source
+    chunk: StoredChunk
     leaf: Leaf
     order: ColumnOrder
     codec: int
@@ -146,7 +149,7 @@ class PageChecker:
             self.sizes[1] + header_size + page.header["uncompressed_page_size"],
         )
         self.findings.checked_counts["pages"] += 1
-        size = page.header["compressed_page_size"]
+        size = page.end - page.body_offset
         if not self.budget.spend(_PAGE_COST + size):
             return
         try:
@@ -203,8 +206,8 @@ class PageChecker:
         if not self._has_counts(page, location) or not self._may_decode(page, about):
             return
         try:
-            self._dictionary = self._decoder.decode_dictionary_page(raw, page.header)
-        except PageDecodeError as trouble:
+            self._dictionary = self._decoder.decode_dictionary_page(self._open_body(page, raw, location), page.header)
+        except (PageDecodeError, ModuleError) as trouble:
             self.findings.add(trouble.check, trouble.message, location)
             return
         if self._dictionary.num_unread:
@@ -249,8 +252,9 @@ class PageChecker:
             self._skip_page()
             return
         try:
-            values = self._decoder.decode_data_page(raw, page.header, self._dictionary)
-        except PageDecodeError as trouble:
+            body = self._open_body(page, raw, location)
+            values = self._decoder.decode_data_page(body, page.header, self._dictionary)
+        except (PageDecodeError, ModuleError) as trouble:
             if trouble.check != "page-dictionary" or self.dictionary_page is None:  # damage: reported before
                 self.findings.add(trouble.check, trouble.message, location)
             self._skip_page()
@@ -259,6 +263,16 @@ class PageChecker:
         self._check_values(facts, values, location)
         for watcher in self.collectors:
             watcher(values)
+
+    def _open_body(self, page: StoredPage, raw: np.ndarray, location: Location) -> np.ndarray:
+        """Return a page's body of its stored bytes; ModuleError if it cannot be decrypted."""
+        return self.chunk.open_body(
+            raw,
+            page.header,
+            page.ordinal,
+            page.body_offset,
+            lambda check, text: self._add_once(check, text, location),
+        )
 
     def _has_counts(self, page: StoredPage, location: Location) -> bool:
         """Check that a page header has its required fields (reported before) and no negative counts."""

@@ -19,6 +19,7 @@ from numparq.util.pluralize import agree_noun, pluralize
 
 from .column_chunks import MAX_DECODED_PER_BYTE, ColumnChunkChecker, FileRegion
 from .deviations import Findings, Location
+from .encrypted_columns import EncryptedColumns
 from .footer import DecodedFooter
 from .page_values import PageValues
 from .pages import DecodeBudget
@@ -146,6 +147,7 @@ def check_sorting(
 def check_row_groups(
     source: Source,
     tail: DecodedFooter,
+    encrypted: EncryptedColumns,
     leaves: list[Leaf | None],
     orders: list[ColumnOrder],
     findings: Findings,
@@ -173,7 +175,9 @@ def check_row_groups(
             continue
         keys = sort_key_collectors(group, leaves, orders, findings, place)
         for leaf, order, chunk in zip(leaves, orders, chunks, strict=True):
-            if leaf is not None and budget.remaining >= 0:
+            if leaf is not None and (number, leaf.index) in encrypted.locked:
+                findings.add(*encrypted.locked[number, leaf.index], place._replace(column=leaf.name))
+            elif leaf is not None and budget.remaining >= 0:
                 ColumnChunkChecker(
                     source,
                     tail.start,
@@ -189,6 +193,7 @@ def check_row_groups(
                     regions,
                     [keys[leaf.index]] if leaf.index in keys else [],
                     files,
+                    encrypted.sealed.get((number, leaf.index)),
                 ).run()
                 findings.checked_counts["column chunks"] += 1
                 progress(max(group.get("num_rows", 0), 0))

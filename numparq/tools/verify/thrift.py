@@ -35,7 +35,15 @@ DeviationCallback = Callable[[str, str], None]  # check, message
 
 
 class ThriftDecodeError(ValueError):
-    """Bytes that cannot be decoded as a struct of the compact protocol."""
+    """Bytes that cannot be decoded as a struct of the compact protocol.
+
+    Attributes
+    ----------
+    check : str
+        Check that they fail; empty: that of the struct.
+    """
+
+    check = ""
 
 
 def read_struct(

@@ -12,10 +12,11 @@ import pytest
 
 import numparq
 from numparq.cli import main
-from numparq.errors import InvalidFileError, ParquetError, UnsupportedError
+from numparq.errors import InvalidFileError, ParquetError
 from numparq.tools.verify.checks import CHECKS
 from numparq.tools.verify.deviations import Deviation
 from numparq.tools.verify.file import check_file
+from support.encryption import violations as encrypted
 from support.files import builder as h
 from support.files.spec_violations import VIOLATIONS, sound_file
 from support.hostile.byte_damage import flipped_bytes
@@ -29,7 +30,8 @@ def errors(data):
 
 
 def test_every_check_has_a_file_that_fails_it():
-    assert VIOLATIONS.keys() | {"chunk-file"} == CHECKS.keys()  # needs two files: test_file_external_chunks.py
+    elsewhere = {"chunk-file"} | encrypted.VIOLATIONS.keys()  # test_file_external_chunks.py, test_encrypted_columns.py
+    assert VIOLATIONS.keys() | elsewhere == CHECKS.keys()
 
 
 @pytest.mark.parametrize("check", VIOLATIONS)
@@ -380,8 +382,8 @@ def test_bad_conformance_files(parquet_testing, name):
 
 
 def test_encrypted_files(parquet_testing):
-    with pytest.raises(UnsupportedError, match="the footer is encrypted"):
-        numparq.verify(parquet_testing / "data" / "uniform_encryption.parquet.encrypted")
+    (locked,) = numparq.verify(parquet_testing / "data" / "uniform_encryption.parquet.encrypted")
+    assert (locked.check, locked.message) == ("not-checked", "the footer is encrypted; not checked: no key")
     found = numparq.verify(parquet_testing / "data" / "encrypt_columns_plaintext_footer.parquet.encrypted")
     assert {(deviation.check, deviation.column) for deviation in found} == {
         ("not-checked", "double_field"),

@@ -14,6 +14,7 @@ from numparq.format.writer_quirks import TOLERATED_DEFECTS
 from numparq.tools.verify.checks import CHECKS
 from numparq.tools.verify.file import check_file
 from numparq.tools.verify.page_values import first_delta_value, max_delta_bits
+from support.encryption.violations import VIOLATIONS
 from support.files import builder as h
 from support.files import writer_quirks as faults
 from support.files.writer_quirks import OTHER, QUIRKS
@@ -25,7 +26,8 @@ def checks(data):
 
 
 def test_quirks_are_registered_checks():
-    assert TOLERATED_DEFECTS.keys() <= QUIRKS.keys() <= CHECKS.keys()
+    assert TOLERATED_DEFECTS.keys() <= QUIRKS.keys() | VIOLATIONS.keys()
+    assert QUIRKS.keys() <= CHECKS.keys()
     assert all(CHECKS[check].severity == "warning" for check in QUIRKS)
     assert all(CHECKS[fault.error].severity == "error" for fault in TOLERATED_DEFECTS.values())
 
