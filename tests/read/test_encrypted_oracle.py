@@ -14,6 +14,8 @@ import pytest
 import numparq
 from support.encryption.keys import COLUMN_KEYS, FOOTER_KEY
 from support.encryption.pyarrow_files import MaterialKeys, encrypt
+from support.encryption.violations import keys as violation_keys
+from support.encryption.violations import longer_metadata, sound_file
 from support.files.builder import from_bytes
 from support.oracles.encryption import decrypt_file
 
@@ -62,6 +64,9 @@ def compare(encrypted, decryption, plain, filters=()):
             numparq.read_parquet(encrypted, decryption=decryption, filters=one),
             numparq.read_parquet(plain, filters=one),
         )
+    with numparq.ParquetFile(encrypted, decryption=decryption) as file, numparq.ParquetFile(plain) as expected_file:
+        columns = [file.metadata.row_groups[-1].columns, expected_file.metadata.row_groups[-1].columns]
+    assert [one.meta_data.encodings for one in columns[0]] == [one.meta_data.encodings for one in columns[1]]
     assert [each for each in numparq.verify(plain) if each.severity == "error"] == []
     assert [each for each in numparq.verify(encrypted, decryption=decryption) if each.severity == "error"] == []
 
@@ -121,6 +126,16 @@ def test_files_of_pyarrow(bits):
             data_page_version="2.0" if columns else "1.0",
         )
         compare(content, MaterialKeys(), decrypt_file(content, *_keys_in_material(content)))
+
+
+def test_bytes_behind_column_metadata_are_ignored():
+    """parquet-java leaves some in their modules; read as fields of the column chunk they would move its indexes."""
+    files = [
+        numparq.ParquetFile(content, decryption=violation_keys()) for content in (longer_metadata(), sound_file(True))
+    ]
+    pd.testing.assert_frame_equal(*(file.read() for file in files))
+    chunks = [file.metadata.row_groups[0].columns[0] for file in files]
+    assert len({chunk.offset_index_length for chunk in chunks}) == 1
 
 
 def _keys_in_material(content):

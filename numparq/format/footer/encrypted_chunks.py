@@ -9,7 +9,10 @@ import numpy as np
 
 from numparq.errors import DecryptionError, InvalidFileError
 from numparq.format.encryption import FileDecryption, locked_column_fault
+from numparq.format.thrift.decode import decoder_stack
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.kernels.kernel_groups import kernels
+from numparq.kernels.status import check_status
 from numparq.util.fork_safe_lock import fork_safe_lock
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ _FOOTER_KEY, _COLUMN_KEY = 1 << 1, 1 << 2  # members of the union ColumnCryptoMe
 # Field headers of the compact protocol: a struct as field 3 and bytes as field 9 in the long form, bytes as the next
 # field but 14, and bytes as the next field.
 _META_DATA, _LONG_HEADER, _PADDING, _SHORT_HEADER = b"\x0c\x06", b"\x08\x12", 0xF8, 0x08
+_MAX_PADDING = 1 << 14  # its length is a varint of two bytes
 
 
 @lru_cache(maxsize=1)
@@ -106,13 +110,13 @@ class EncryptedChunks:
             error.where.update(row_group=row_group, column=".".join(self._paths[leaf]))
             raise
         start = self._field_start(position)
-        written = _META_DATA + plaintext
-        left = position + length - start - len(written) - 2  # after the header and the length of the padding
-        if start < 0 or not 0 <= left < 128:
+        written = _META_DATA + plaintext[: _struct_end(plaintext)]
+        left = position + length - start - len(written) - 3  # after the header and the length of the padding
+        if start < 0 or not 0 <= left < _MAX_PADDING:
             raise InvalidFileError(
                 "the footer is damaged: encrypted column metadata are not where they should be", row_group=row_group
             )
-        written += bytes((_PADDING, left, *bytes(left)))
+        written += bytes((_PADDING, left & 0x7F | 0x80, left >> 7, *bytes(left)))
         data[start : position + length] = np.frombuffer(written, np.uint8)
 
     def _field_start(self, position: int) -> int:
@@ -123,3 +127,13 @@ class EncryptedChunks:
         if self._data[start - 2 : start].tobytes() == _LONG_HEADER:
             return start - 2
         return start - 1 if self._data[start - 1] & 0x8F == _SHORT_HEADER else -1
+
+
+def _struct_end(plaintext: bytes) -> int:
+    """Return where the ColumnMetaData end; parquet-java leaves bytes behind them in their module."""
+    layout = thrift_layout("ColumnMetaData", "codec")
+    words, data = np.empty(layout.words, np.int64), np.frombuffer(plaintext, np.uint8)
+    stack = decoder_stack(layout.words, layout.words)
+    end = int(kernels.read_thrift_struct(data, 0, len(data), layout.table, words, 0, stack))
+    check_status(end, InvalidFileError)
+    return end

@@ -60,8 +60,8 @@ def describe_columns(metadata: dict[str, Any], leaves: list[Leaf | None]) -> lis
 
 
 def _list(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:_MAX_NAMES]))
-    return shown if len(names) <= _MAX_NAMES else f"{shown} and {len(names) - _MAX_NAMES:,} more"
+    first = ", ".join(map(repr, names[:_MAX_NAMES]))
+    return first if len(names) <= _MAX_NAMES else f"{first} and {len(names) - _MAX_NAMES:,} more"
 
 
 def _describe_key(chunk: dict[str, Any]) -> str:
@@ -113,11 +113,11 @@ class _ChunkOpener:
 
     def check_visible(self) -> None:
         """Check that plain metadata of a chunk with encrypted metadata have no statistics."""
-        shown = self.chunk.get("meta_data", {}) if "encrypted_column_metadata" in self.chunk else {}
-        for name in (name for name in _SECRET_FIELDS if name in shown):
+        visible = self.chunk.get("meta_data", {}) if "encrypted_column_metadata" in self.chunk else {}
+        for name in (name for name in _SECRET_FIELDS if name in visible):
             message = f"the plain metadata of an encrypted column have {name}"
             self.findings.add("encrypted-statistics", message, self.location)
-        if "size_statistics" in shown:
+        if "size_statistics" in visible:
             self.findings.add(
                 "writer-size-statistics",
                 "the plain metadata of an encrypted column have size_statistics, which show its nulls and sizes",
@@ -134,8 +134,8 @@ class _ChunkOpener:
         key = self._key(modules, tail.key_metadata)
         if "encrypted_column_metadata" in chunk:
             chunk["meta_data"] = self._open_metadata(modules, key, chunk["encrypted_column_metadata"])
-        facts = chunk.get("meta_data") or {}
-        first, dictionary = facts.get("data_page_offset") or 0, facts.get("dictionary_page_offset") or 0
+        metadata = chunk.get("meta_data") or {}
+        first, dictionary = metadata.get("data_page_offset") or 0, metadata.get("dictionary_page_offset") or 0
         ordinals = self.row_group, self.leaf.index
         return SealedChunk(source, modules, key, ordinals, first_is_dictionary=0 < dictionary < first)
 
@@ -164,13 +164,13 @@ class _ChunkOpener:
         row_group, leaf = self.row_group, self.leaf.index
         if module_length(stored, len(stored), 0) != len(stored):
             raise ModuleError("module-length", "encrypted_column_metadata are longer than their module")
-        module, place = ModuleId(ModuleType.COLUMN_METADATA, row_group, leaf), ~(row_group << 16 | leaf)
-        plaintext = modules.open_gcm(key, stored, module, place)
+        module, position = ModuleId(ModuleType.COLUMN_METADATA, row_group, leaf), ~(row_group << 16 | leaf)
+        plaintext = modules.open_gcm(key, stored, module, position)
         noted: list[tuple[str, str]] = []
         try:
-            facts, end = read_struct("ColumnMetaData", plaintext, lambda check, text: noted.append((check, text)))
+            metadata, end = read_struct("ColumnMetaData", plaintext, lambda check, text: noted.append((check, text)))
         except ThriftDecodeError as error:
             raise ModuleError("thrift-struct", f"the encrypted column metadata cannot be read: {error}") from None
         self.findings.add_all(noted, self.location)
         modules.count_unread(len(plaintext) - end)
-        return facts
+        return metadata

@@ -13,7 +13,7 @@ from numparq.format.schema import Leaf
 from numparq.io.open import open_source
 from numparq.io.sibling_files import SiblingFiles
 from numparq.io.source import Source
-from numparq.keys.direct import check_decryption
+from numparq.keys.provider import as_key_source
 from numparq.util.progress import ProgressBar
 
 from .deviations import Deviation, Findings, Location
@@ -73,7 +73,7 @@ class VerificationReport:
 
 
 def verify(
-    path: Any, *, external_files: bool = False, decryption: KeySource | None = None, progress: bool = False
+    path: Any, *, external_files: bool = False, decryption: KeySource | str | None = None, progress: bool = False
 ) -> list[Deviation]:
     """Check a file against the specification and return every deviation.
 
@@ -87,8 +87,8 @@ def verify(
         File to check.
     external_files : bool, default False
         Whether to check external column chunks, too. Only files below the file's own directory are opened.
-    decryption : Decryption, optional
-        Keys of an encrypted file. What they do not open is a warning, ``"not-checked"``.
+    decryption : Decryption or str, optional
+        Keys of an encrypted file, or the name of their provider. What they do not open is a warning, ``"not-checked"``.
     progress : bool, default False
         Whether to show a progress bar, as in `numparq.read_parquet`.
 
@@ -114,7 +114,7 @@ def verify(
 
 
 def check_file(
-    path: Any, *, external_files: bool = False, decryption: KeySource | None = None, progress: bool = False
+    path: Any, *, external_files: bool = False, decryption: KeySource | str | None = None, progress: bool = False
 ) -> VerificationReport:
     """Check a file as `verify` does; return a report that also has counts of what was checked.
 
@@ -134,13 +134,13 @@ def check_file(
     FileNotFoundError, InvalidFileError
         As `verify`.
     """
-    check_decryption(decryption)
+    keys = as_key_source(decryption)
     source = open_source(path)
     findings = Findings()
     try:
         with error_context(file=source.name):
             files = SiblingFiles(path) if external_files else None
-            metadata = _check_all(source, findings, progress, files, decryption)
+            metadata = _check_all(source, findings, progress, files, keys)
     finally:
         source.close()
     groups = metadata.get("row_groups", [])

@@ -92,10 +92,10 @@ def check_footer(source: Source, findings: Findings, keys: KeySource | None = No
 
 def _open_footer(data: bytes, start: int, findings: Findings, keys: KeySource | None) -> DecodedFooter | None:
     """Return an encrypted footer, decrypted if its key is known; None if it is damaged."""
-    found = read_crypto_metadata(data, findings)
-    if found is None:
+    crypto_metadata = read_crypto_metadata(data, findings)
+    if crypto_metadata is None:
         return None
-    crypto, end = found
+    crypto, end = crypto_metadata
     if keys is None:
         findings.add("not-checked", "the footer is encrypted; not checked: no key")
     modules = open_modules(crypto.get("encryption_algorithm") or {}, keys, findings)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numparq.crypto.key import Key, KeySource
 
 _LENGTH_BYTES, _NONCE_BYTES, _TAG_BYTES = 4, 12, 16
-_PLACE_BYTES = 8
+_POSITION_BYTES = 8
 _FIRST_COUNTER = b"\x00\x00\x00\x01"
 GCM_OVERHEAD = _LENGTH_BYTES + _NONCE_BYTES + _TAG_BYTES
 CTR_OVERHEAD = _LENGTH_BYTES + _NONCE_BYTES
@@ -52,14 +52,14 @@ class FileModules:
         self.keys, self.is_ctr, self.count = keys, is_ctr, 0
         self._file_aad = file_aad
         self._unread = [0, 0]  # modules with bytes behind their structs, and these bytes
-        self._nonces: dict[bytes, bytearray] = {}  # by key: nonces, each with its place
+        self._nonces: dict[bytes, bytearray] = {}  # by key: nonces, each with its position
 
-    def open_gcm(self, key: Key, stored: bytes, module: ModuleId, place: int) -> bytes:
-        """Return the plaintext of a GCM module; `place` differs between the modules of the file."""
+    def open_gcm(self, key: Key, stored: bytes, module: ModuleId, position: int) -> bytes:
+        """Return the plaintext of a GCM module; `position` differs between the modules of the file."""
         from cryptography.exceptions import InvalidTag
 
         aad = self._aad(module)
-        nonce = self._take_nonce(key, stored, place)
+        nonce = self._take_nonce(key, stored, position)
         try:
             plaintext: bytes = make_gcm(key).decrypt(nonce, stored[_LENGTH_BYTES + _NONCE_BYTES :], aad)
         except InvalidTag:
@@ -70,19 +70,19 @@ class FileModules:
         self.count += 1
         return plaintext
 
-    def open_ctr(self, key: Key, stored: bytes, place: int) -> bytes:
+    def open_ctr(self, key: Key, stored: bytes, position: int) -> bytes:
         """Return the plaintext of a CTR module, which nothing authenticates."""
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-        nonce = self._take_nonce(key, stored, place)
+        nonce = self._take_nonce(key, stored, position)
         decryptor = Cipher(algorithms.AES(key.value), modes.CTR(nonce + _FIRST_COUNTER)).decryptor()
         self.count += 1
         return decryptor.update(stored[CTR_OVERHEAD:])
 
-    def check_signature(self, key: Key, footer: bytes, signature: bytes, place: int) -> None:
+    def check_signature(self, key: Key, footer: bytes, signature: bytes, position: int) -> None:
         """Raise ModuleError unless a signature, nonce and tag, is that of a plaintext footer."""
         nonce, tag = signature[:_NONCE_BYTES], signature[_NONCE_BYTES:]
-        self._add_nonce(key, nonce, place)
+        self._add_nonce(key, nonce, position)
         if make_gcm(key).encrypt(nonce, footer, self._aad(ModuleId(ModuleType.FOOTER)))[-_TAG_BYTES:] != tag:
             raise ModuleError(
                 "footer-signature",
@@ -104,9 +104,9 @@ class FileModules:
                 f"{pluralize(count, 'module')}, as parquet-java writes them; readers ignore them",
             )
         for nonces in self._nonces.values():
-            places = np.unique(np.frombuffer(nonces, f"V{_NONCE_BYTES + _PLACE_BYTES}"))  # some were read again
-            distinct = np.unique(places.view("u1").reshape(len(places), -1)[:, :_NONCE_BYTES].copy().view("V12"))
-            repeated = len(places) - len(distinct)
+            located = np.unique(np.frombuffer(nonces, f"V{_NONCE_BYTES + _POSITION_BYTES}"))  # some were read again
+            distinct = np.unique(located.view("u1").reshape(len(located), -1)[:, :_NONCE_BYTES].copy().view("V12"))
+            repeated = len(located) - len(distinct)
             if repeated:
                 findings.add(
                     "nonce-reuse",
@@ -121,13 +121,13 @@ class FileModules:
         except struct.error:
             raise ModuleError("module-tag", f"the ordinal {max(ordinals):,} has more than 16 bits") from None
 
-    def _take_nonce(self, key: Key, stored: bytes, place: int) -> bytes:
+    def _take_nonce(self, key: Key, stored: bytes, position: int) -> bytes:
         nonce = stored[_LENGTH_BYTES : _LENGTH_BYTES + _NONCE_BYTES]
-        self._add_nonce(key, nonce, place)
+        self._add_nonce(key, nonce, position)
         return nonce
 
-    def _add_nonce(self, key: Key, nonce: bytes, place: int) -> None:
-        self._nonces.setdefault(key.value, bytearray()).extend(nonce + struct.pack("<q", place))
+    def _add_nonce(self, key: Key, nonce: bytes, position: int) -> None:
+        self._nonces.setdefault(key.value, bytearray()).extend(nonce + struct.pack("<q", position))
 
 
 def module_length(stored: bytes, limit: int, overhead: int) -> int:

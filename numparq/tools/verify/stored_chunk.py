@@ -42,7 +42,7 @@ class StoredChunk(Protocol):
         """
 
     def open_body(
-        self, stored: np.ndarray, header: dict[str, Any], page: int, place: int, note: DeviationCallback
+        self, stored: np.ndarray, header: dict[str, Any], page: int, position: int, note: DeviationCallback
     ) -> np.ndarray:
         """Return the body of a page, followed by SLACK bytes, of its stored bytes, which SLACK bytes follow as well.
 
@@ -74,7 +74,7 @@ class PlainChunk:
                 noted.append((check, text))
 
             try:
-                found = read_struct(name, read_bytes(self._source, position, size), keep)
+                struct, length = read_struct(name, read_bytes(self._source, position, size), keep)
             except ThriftDecodeError:
                 if size == limit:
                     raise
@@ -82,10 +82,10 @@ class PlainChunk:
                 continue
             for each in noted:
                 note(*each)
-            return found
+            return struct, length
 
     def open_body(
-        self, stored: np.ndarray, header: dict[str, Any], page: int, place: int, note: DeviationCallback
+        self, stored: np.ndarray, header: dict[str, Any], page: int, position: int, note: DeviationCallback
     ) -> np.ndarray:
         """Return a page's body, see `StoredChunk`."""
         return stored
@@ -135,8 +135,8 @@ class SealedChunk:
         self._modules.count_unread(len(plaintext) - end)
         return struct, len(stored)
 
-    def _open(self, stored: bytes, place: int, module_type: ModuleType, page: int = -1) -> bytes:
-        return self._modules.open_gcm(self._key, stored, ModuleId(module_type, *self._ordinals, page), place)
+    def _open(self, stored: bytes, position: int, module_type: ModuleType, page: int = -1) -> bytes:
+        return self._modules.open_gcm(self._key, stored, ModuleId(module_type, *self._ordinals, page), position)
 
     def _open_page_header(self, stored: bytes, position: int, page: int) -> bytes:
         """Open a page header. The first page may be a dictionary page, which the metadata of old writers leave out."""
@@ -153,7 +153,7 @@ class SealedChunk:
             return with_dictionary
 
     def open_body(
-        self, stored: np.ndarray, header: dict[str, Any], page: int, place: int, note: DeviationCallback
+        self, stored: np.ndarray, header: dict[str, Any], page: int, position: int, note: DeviationCallback
     ) -> np.ndarray:
         """Return a page's body, see `StoredChunk`."""
         module = stored[: len(stored) - SLACK].tobytes()
@@ -163,11 +163,11 @@ class SealedChunk:
             raise ModuleError("module-length", "the length of the page's module differs from that in its header")
         is_dictionary = header["type"] == DICTIONARY_PAGE
         if self._modules.is_ctr:
-            plaintext = self._modules.open_ctr(self._key, module, place)
+            plaintext = self._modules.open_ctr(self._key, module, position)
         elif is_dictionary:
-            plaintext = self._open(module, place, ModuleType.DICTIONARY_PAGE)
+            plaintext = self._open(module, position, ModuleType.DICTIONARY_PAGE)
         else:
-            plaintext = self._open(module, place, ModuleType.DATA_PAGE, page - self._num_dictionaries)
+            plaintext = self._open(module, position, ModuleType.DATA_PAGE, page - self._num_dictionaries)
         body = allocate(len(front) + len(plaintext) + SLACK)
         body[:] = np.frombuffer(front + plaintext + bytes(SLACK), np.uint8)
         return body
@@ -176,9 +176,9 @@ class SealedChunk:
         """Return the bytes of levels in front of the module: parquet-java leaves those of version 2 unencrypted."""
         if header["type"] != DATA_PAGE_V2 or int.from_bytes(module[:4], "little") == len(module) - 4:
             return 0
-        about = header["data_page_header_v2"]
+        type_header = header["data_page_header_v2"]
         names = "definition_levels_byte_length", "repetition_levels_byte_length"
-        levels: int = sum(max(about.get(name, 0), 0) for name in names)
+        levels: int = sum(max(type_header.get(name, 0), 0) for name in names)
         if int.from_bytes(module[levels : levels + 4], "little") != len(module) - levels - 4:
             return 0
         note("writer-levels", "the levels are not encrypted: they are in front of the module of the values")

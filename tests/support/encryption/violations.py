@@ -133,7 +133,7 @@ def plain_levels(created_by: bytes | None = None) -> bytes:
 def longer_metadata() -> bytes:
     file = opened()
     module_aad = aad(file.file_aad, COLUMN_METADATA, 0, A)
-    longer = to_bytes(file.metadata(0, A)) + b"\0"
+    longer = to_bytes(file.metadata(0, A)) + b"\x15\x02" * 150  # which could be fields of the chunk
     chunk(file).encrypted_column_metadata = seal_gcm(COLUMN_KEY, longer, module_aad, b"l" * 12)
     return file.save()
 

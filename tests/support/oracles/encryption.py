@@ -197,6 +197,7 @@ class _Copy:
             self.out += stored
         if self.metadata.bloom_filter_offset is not None:
             header, end = self.module(self.metadata.bloom_filter_offset, BLOOM_HEADER)
+            header = header[: from_bytes("BloomFilterHeader", header)[1]]
             bloom_filter = header + self.module(end, BLOOM_BITSET)[0]
             self.metadata.bloom_filter_offset = len(self.out)
             if self.metadata.bloom_filter_length is not None:
