@@ -42,8 +42,11 @@ if TYPE_CHECKING:
     from .format import variant as variant
     from .io.coalesce import Coalescing
     from .kernels.kernel_groups import warmup
+    from .keys.client import KmsClient
     from .keys.direct import Decryption
     from .keys.encryption import Encryption
+    from .keys.kms_decryption import KmsDecryption
+    from .keys.kms_encryption import KmsEncryption
     from .tools.salvage.file import salvage
     from .tools.salvage.output import Salvaged
     from .tools.verify.deviations import Deviation
@@ -61,6 +64,9 @@ __all__ = [
     "Encryption",
     "FilePruner",
     "InvalidFileError",
+    "KmsClient",
+    "KmsDecryption",
+    "KmsEncryption",
     "LimitError",
     "ParquetError",
     "ParquetFile",
@@ -102,6 +108,9 @@ _MODULE_OF = {
     "Decryption": "keys.direct",
     "Encryption": "keys.encryption",
     "PartPrefix": "crypto.part_prefix",
+    "KmsClient": "keys.client",
+    "KmsDecryption": "keys.kms_decryption",
+    "KmsEncryption": "keys.kms_encryption",
     "ParquetError": "errors",
     "InvalidFileError": "errors",
     "CorruptPageError": "errors",

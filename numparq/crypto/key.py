@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from .part_prefix import PartPrefix
@@ -79,3 +80,9 @@ class KeySource(Protocol):
 
     def column_key(self, path: tuple[str, ...], key_metadata: bytes | None) -> Key | None:
         """Return the key of a leaf column by its path; None if it is not known."""
+
+    def for_file(self, path: str | None, read_sibling: Callable[[str], bytes] | None) -> KeySource:
+        """Return the keys of one file, called when it is opened.
+
+        `read_sibling` returns a small file of the same folder by its name; None, as `path`, for bytes and file objects.
+        """

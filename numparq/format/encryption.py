@@ -147,7 +147,7 @@ def describe_key(key_metadata: bytes | None) -> str:
         return "no key metadata"
     try:
         material = json.loads(key_metadata)
-    except ValueError:
+    except (ValueError, RecursionError):
         material = None
     if isinstance(material, dict) and material.get("keyMaterialType") == "PKMT1":
         name = material.get("masterKeyID", material.get("keyReference"))

@@ -16,6 +16,7 @@ from numparq.io.remote_version import replaced_file_error
 from numparq.io.source import Source
 from numparq.util.byte_budget_cache import CachedFile, file_cache
 
+from .bound_keys import bind_keys
 from .footer.file_metadata import Footer
 from .footer.tail import buffer_tail, read_footer, tail_bytes
 from .key_values.arrow import ArrowSchema
@@ -95,7 +96,13 @@ class OpenFile(Reopenable):
             except BaseException:
                 source.close()
                 raise
-        self._open(source, coalescing, decryption)
+        try:
+            keys = None if decryption is None else bind_keys(decryption, path, storage_options, filesystem)
+        except BaseException:
+            source.close()
+            raise
+        self._open(source, coalescing, keys)
+        self._keys = decryption  # which a pickle may name; those of the file never travel
         self.multi_file_source = siblings
 
     @classmethod
@@ -106,7 +113,10 @@ class OpenFile(Reopenable):
         calendar: SparkCalendar | None,
         decryption: KeySource | None = None,
     ) -> Self:
-        """Open a file that is one of many, with its tail in memory; it cannot be pickled."""
+        """Open a file that is one of many, with its tail in memory; it cannot be pickled.
+
+        `decryption` is bound to the file (`bind_keys`).
+        """
         file = object.__new__(cls)
         file._opened_path, file.calendar = None, calendar
         file._open(source, coalescing, decryption)

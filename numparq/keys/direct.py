@@ -82,17 +82,13 @@ class Decryption:
     ) -> None:
         check_flag(allow_plaintext_files, "allow_plaintext_files")
         check_flag(check_footer_integrity, "check_footer_integrity")
-        if aad_prefix is not None and not isinstance(aad_prefix, (bytes, PartPrefix)):
-            raise TypeError(f"aad_prefix must be bytes or a numparq.PartPrefix, not {type(aad_prefix).__name__}")
-        if key_retriever is not None and not callable(key_retriever):
-            raise TypeError(f"key_retriever must be a function, not {type(key_retriever).__name__}")
         self._footer_key = None if footer_key is None else _make_key(footer_key, "footer_key")
         self._column_keys = {
             _path_of(name): _make_key(value, f"the key of column {name!r}")
             for name, value in (column_keys or {}).items()
         }
-        self._retriever, self._retrieved = key_retriever, dict[bytes, Key]()
-        self.aad_prefix = aad_prefix
+        self._retriever, self._retrieved = check_retriever(key_retriever), dict[bytes, Key]()
+        self.aad_prefix = check_aad_prefix(aad_prefix)
         self.allow_plaintext_files = allow_plaintext_files
         self.check_footer_integrity = check_footer_integrity
         self.identity = os.urandom(32) if key_retriever is not None else self._identity()
@@ -138,11 +134,27 @@ class Decryption:
                     return self._column_keys[name]
         return self._retrieve(key_metadata)
 
+    def for_file(self, path: str | None, read_sibling: Callable[[str], bytes] | None) -> Decryption:
+        """Return itself: its keys are those of all files.
+
+        Parameters
+        ----------
+        path : str or None
+            Path of a file.
+        read_sibling : callable or None
+            Function that returns a small file of the same folder by its name.
+
+        Returns
+        -------
+        Decryption
+        """
+        return self
+
     def _retrieve(self, key_metadata: bytes | None) -> Key | None:
         if self._retriever is None or key_metadata is None:
             return None
         if key_metadata not in self._retrieved:
-            self._retrieved[key_metadata] = _make_key(self._retriever(key_metadata), "the retrieved key")
+            self._retrieved[key_metadata] = retrieved_key(self._retriever, key_metadata)
         return self._retrieved[key_metadata]
 
     def __repr__(self) -> str:
@@ -156,6 +168,25 @@ class Decryption:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"keys cannot be pickled or copied; {NAME_A_PROVIDER}")
+
+
+def check_aad_prefix(aad_prefix: bytes | PartPrefix | None) -> bytes | PartPrefix | None:
+    """Return an AAD prefix; TypeError unless it is bytes, of parts, or None."""
+    if aad_prefix is not None and not isinstance(aad_prefix, (bytes, PartPrefix)):
+        raise TypeError(f"aad_prefix must be bytes or a numparq.PartPrefix, not {type(aad_prefix).__name__}")
+    return aad_prefix
+
+
+def check_retriever(retriever: Callable[[bytes], bytes] | None) -> Callable[[bytes], bytes] | None:
+    """Return a function that finds keys; TypeError unless it is callable or None."""
+    if retriever is not None and not callable(retriever):
+        raise TypeError(f"key_retriever must be a function, not {type(retriever).__name__}")
+    return retriever
+
+
+def retrieved_key(retriever: Callable[[bytes], bytes], key_metadata: bytes) -> Key:
+    """Return the key that a function finds for key metadata."""
+    return _make_key(retriever(key_metadata), "the retrieved key")
 
 
 def _path_of(name: ColumnPath) -> tuple[str, ...]:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from numparq.crypto.key import Key
 from numparq.crypto.part_prefix import PartPrefix
-from numparq.errors import SchemaError
 from numparq.format.file_encryption import FileKeys, ModuleKey
 from numparq.typing import ColumnName
-from numparq.util.arguments import check_flag, did_you_mean
 from numparq.util.pluralize import pluralize
 
-ALGORITHMS = ("AES_GCM_V1", "AES_GCM_CTR_V1")
+from .encryption_modes import EncryptionModes
+from .leaf_keys import covers, match_leaves
 
 
 class Encryption:
@@ -63,20 +62,9 @@ class Encryption:
         key_metadata: bytes | Mapping[ColumnName | None, bytes] | None = None,
         encrypt_other_columns: bool = False,
     ) -> None:
-        if algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
-        check_flag(plaintext_footer, "plaintext_footer")
-        check_flag(store_aad_prefix, "store_aad_prefix")
-        check_flag(encrypt_other_columns, "encrypt_other_columns")
-        if not (
-            aad_prefix is None or isinstance(aad_prefix, PartPrefix) or (isinstance(aad_prefix, bytes) and aad_prefix)
-        ):
-            raise TypeError("aad_prefix must be bytes, at least one, a numparq.PartPrefix, or None")
-        if encrypt_other_columns and column_keys is None:
-            raise ValueError("encrypt_other_columns needs column_keys; without them all columns are encrypted")
-        self._algorithm, self._plaintext_footer = algorithm, bool(plaintext_footer)
-        self._aad_prefix, self._store_aad_prefix = aad_prefix, bool(store_aad_prefix)
-        self._others = bool(encrypt_other_columns) or column_keys is None
+        self._modes = EncryptionModes(
+            algorithm, plaintext_footer, aad_prefix, store_aad_prefix, encrypt_other_columns, column_keys is not None
+        )
         metadata: dict[ColumnName | None, bytes | None]
         metadata = {**key_metadata} if isinstance(key_metadata, Mapping) else {None: key_metadata}
         keys = dict(column_keys or {})
@@ -97,11 +85,7 @@ class Encryption:
         parts = ["footer key"]
         if self._columns:
             parts.append(pluralize(len(self._columns), "column key"))
-        if self._aad_prefix is not None:
-            parts.append(f"aad_prefix={self._aad_prefix!r}")
-        if self._plaintext_footer:
-            parts.append("plaintext_footer=True")
-        return f"Encryption({', '.join(parts)})"
+        return f"Encryption({', '.join(parts + self._modes.describe())})"
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError(
@@ -111,25 +95,20 @@ class Encryption:
 
     def may_encrypt(self, column: str) -> bool:
         """Whether a column, or any leaf column of it, may be encrypted."""
-        names = [name if isinstance(name, str) else ".".join(name) for name in self._columns]
-        return self._others or any(
-            f"{name}.".startswith(f"{column}.") or f"{column}.".startswith(f"{name}.") for name in names
-        )
+        return self._modes.encrypts_others or covers(self._columns, column)
 
     def file_keys(self, paths: Sequence[tuple[str, ...]]) -> FileKeys:
         """Return the keys of a file with these leaf columns; SchemaError for a name that matches none."""
-        unmatched, leaves = set(self._columns), []
-        for path in paths:
-            names = [name for end in range(len(path), 0, -1) for name in (path[:end], ".".join(path[:end]))]
-            matches = [name for name in names if name in self._columns]
-            unmatched.difference_update(matches)
-            leaves.append(self._columns[matches[0]] if matches else self._footer if self._others else None)
-        if unmatched:
-            name = min(unmatched, key=str)
-            known = dict.fromkeys(".".join(path[:end]) for path in paths for end in range(1, len(path) + 1))
-            raise SchemaError(f"column_keys names {name!r}, which is no column{did_you_mean(name, known)}")
+        other = self._footer if self._modes.encrypts_others else None
+        names = match_leaves(self._columns, paths)
+        leaves = [other if name is None else self._columns[name] for name in names]
         return FileKeys(
-            self._algorithm, self._plaintext_footer, self._aad_prefix, self._store_aad_prefix, self._footer, leaves
+            self._modes.algorithm,
+            self._modes.plaintext_footer,
+            self._modes.aad_prefix,
+            self._modes.store_aad_prefix,
+            self._footer,
+            leaves,
         )
 
 

@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 # Extras of users, each with what it adds; the others are for development.
-EXTRAS = ("arrow", "fsspec", "geo", "encryption", "spark")
+EXTRAS = ("arrow", "fsspec", "geo", "encryption", "aws", "spark")
 # Modules that a dependency of another name brings.
 BROUGHT_BY = {
     "dateutil": "pandas",

@@ -14,6 +14,7 @@ PACKAGES = [
     "numparq.dataset",
     "numparq.errors",
     "numparq.format",
+    "numparq.keys.clients",
     "numparq.pandas",
     "numparq.spark",
     "numparq.tools.profile",

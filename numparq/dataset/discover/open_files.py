@@ -11,6 +11,7 @@ import numpy as np
 
 from numparq.dataset.listing.files import DataFile
 from numparq.errors import error_context
+from numparq.format.bound_keys import bind_keys
 from numparq.format.footer.tail import ENCRYPTED_MAGIC, MAGIC, TAIL_BYTES
 from numparq.format.open_file import OpenFile
 from numparq.io.file_pool import PooledFileSource
@@ -24,6 +25,7 @@ from numparq.util.worker_pool import WorkerPool
 from .files import DatasetListing
 
 if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
     from numparq.format.key_values.spark import SparkCalendar
     from numparq.io.coalesce import Coalescing
     from numparq.keys.part_keys import DatasetKeys
@@ -72,7 +74,7 @@ def open_files_unless_empty(
         for file, source in zip(files, sources, strict=True):
             waiting.append(source)
             if source.size or file.path in listing.named_paths:
-                own = None if keys is None else keys.of(file.committed_path(keys.is_local))
+                own = None if keys is None else _keys_of_part(keys, file, listing)
                 opened.append(OpenFile.from_source(source, coalescing, calendar, own))
             else:
                 source.close()
@@ -83,6 +85,12 @@ def open_files_unless_empty(
         sources.close()
         raise
     return opened
+
+
+def _keys_of_part(keys: DatasetKeys, file: DataFile, listing: DatasetListing) -> KeySource:
+    """Return the keys of one file."""
+    own = keys.of(file.committed_path(keys.is_local))
+    return bind_keys(own, file.path, None, listing.filesystem)
 
 
 def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:

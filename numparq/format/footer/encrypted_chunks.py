@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numparq.errors import DecryptionError, InvalidFileError
+from numparq.errors import DecryptionError, InvalidFileError, error_context
 from numparq.format.encryption import FileDecryption, locked_column_fault
 from numparq.format.thrift.decode import decoder_stack
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
@@ -95,7 +95,8 @@ class EncryptedChunks:
             return None, "the column chunk is encrypted in a way that numparq does not know"
         position, length = record[layout.slot(_METADATA) :][:2].tolist()
         metadata = self._data[position : position + length].tobytes() if position >= 0 else None
-        key = self._keys.column_key(self._paths[leaf], metadata)
+        with error_context(column=".".join(self._paths[leaf])):
+            key = self._keys.column_key(self._paths[leaf], metadata)
         return key, "" if key is not None else locked_column_fault(self._paths[leaf], metadata, has_keys=True)
 
     def _replace(self, row_group: int, leaf: int, position: int, length: int) -> None:

@@ -30,6 +30,9 @@ class DirectKeys:
         self.check_footer_integrity = check_footer_integrity
         self.identity = os.urandom(16)
 
+    def for_file(self, path: str | None, read_sibling: object) -> DirectKeys:
+        return self
+
     def footer_key(self, key_metadata: bytes | None) -> Key | None:
         return self._footer_key
 

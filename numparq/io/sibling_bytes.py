@@ -1,0 +1,60 @@
+"""Small files in the folder of another file, on any file system."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from numparq.errors import LimitError
+from numparq.util.pluralize import pluralize
+
+from .filesystem import is_url, strip_file_scheme
+from .open import open_source
+from .source import read_bytes
+
+if TYPE_CHECKING:
+    from numparq.typing import FileSystem, StorageOptions
+
+MAX_SIBLING_BYTES = 16 << 20
+
+
+def base_name(path: str) -> str:
+    """Return the last part of a path or URL."""
+    return path[_folder_end(path) :]
+
+
+def sibling_path(path: str, name: str) -> str:
+    """Return the path or URL of a file `name` in the folder of another."""
+    return path[: _folder_end(path)] + name
+
+
+def real_path(path: str) -> str:
+    """Return a local path with its symbolic links resolved; URLs stay."""
+    return path if is_url(path) else os.path.realpath(os.path.expanduser(strip_file_scheme(path)))
+
+
+def read_sibling(path: str, storage_options: StorageOptions, filesystem: FileSystem, name: str) -> bytes:
+    """Return a small file in the folder of another; FileNotFoundError if there is none.
+
+    A local path may be a symbolic link: the folder that it leads to is searched as well.
+    """
+    try:
+        return _read(sibling_path(path, name), storage_options, filesystem)
+    except FileNotFoundError:
+        if filesystem is not None or not os.path.islink(path):
+            raise
+        return _read(sibling_path(real_path(path), name), storage_options, filesystem)
+
+
+def _read(path: str, storage_options: StorageOptions, filesystem: FileSystem) -> bytes:
+    source = open_source(path, storage_options, filesystem)
+    try:
+        if source.size > MAX_SIBLING_BYTES:
+            raise LimitError(f"it has {pluralize(source.size, 'byte')}, the most is {MAX_SIBLING_BYTES:,}", file=path)
+        return read_bytes(source, 0, source.size)
+    finally:
+        source.close()
+
+
+def _folder_end(path: str) -> int:
+    return max(path.rfind("/"), path.rfind(os.sep)) + 1
