@@ -19,8 +19,8 @@ from numparq.types.parquet_type import infer_arrow_type
 from .key_ranges import TOP, KeyRanges, RangeTuple
 
 _WIDTHS = {INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
-_JULIAN_EPOCH = 2440588  # Julian day of 1970-01-01
-_NS_OF_DAY = 86_400_000_000_000
+JULIAN_EPOCH = 2440588  # Julian day of 1970-01-01
+NS_OF_DAY = 86_400_000_000_000
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 
@@ -30,7 +30,7 @@ _WORTHS: dict[str, tuple[str, Callable[[ArrowType], int | Fraction]]] = {
     "int": ("numbers", lambda kind: 1),
     "float": ("numbers", lambda kind: 1),
     "decimal": ("numbers", lambda kind: Fraction(1, 10**kind.scale)),
-    "date": ("moments", lambda kind: _NS_OF_DAY),
+    "date": ("moments", lambda kind: NS_OF_DAY),
     "timestamp": ("moments", lambda kind: _NS[kind.unit]),
     "time": ("times of day", lambda kind: _NS[kind.unit]),
     "duration": ("durations", lambda kind: _NS[kind.unit]),
@@ -87,7 +87,7 @@ class KeyDomain:
         key = ColumnOrder(self.kind, self.width).sort_key(plain)
         if self.kind == "int96":
             day, nanoseconds = key
-            return (day - _JULIAN_EPOCH) * _NS_OF_DAY + nanoseconds
+            return (day - JULIAN_EPOCH) * NS_OF_DAY + nanoseconds
         return key
 
     def plain_value(self, key: Any) -> bytes:

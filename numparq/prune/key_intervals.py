@@ -40,6 +40,7 @@ class KeyIntervals:
         "_data",
         "_domain",
         "_intervals",
+        "_is_bounded",
         "_is_exact",
         "_order",
         "_prefixes",
@@ -121,6 +122,24 @@ class KeyIntervals:
             self._intervals[container] = interval
         return interval
 
+    def bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return first and last key (both included) of each container, and which are known: both, and of values.
+
+        Keys are int64, uint64 or objects; anything where they are not known.
+        """
+        if self.lows is not None and self.highs is not None:
+            domain, known = self._domain, self._is_bounded.copy()
+            known &= (self.lows >= domain.low) & (self.highs <= domain.high - 1)  # NaNs of the total order
+            return self.lows, self.highs, known
+        lows, highs = np.zeros(len(self), object), np.zeros(len(self), object)
+        known = np.zeros(len(self), np.bool_)
+        for container in range(len(self)):
+            low, high = (self._keys(bounds[container]) for bounds in self._bounds)
+            first, end = self.interval(container)
+            if low and high and (first, end) == (low[0], self._domain.successor(high[0])):
+                lows[container], highs[container], known[container] = low[0], high[0], True
+        return lows, highs, known
+
     # --- numbers -----------------------------------------------------------------------------------------------------
 
     def _numeric_bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +148,9 @@ class KeyIntervals:
         is_good = ~(has_low & self._is_invalid(low)) & ~(has_high & self._is_invalid(high))
         if domain.is_float:  # order and writer may treat -0.0 and 0.0 as equal
             low, high = np.where(low == 0, -1, low), np.where(high == -1, 0, high)
-        is_good &= ~(has_low & has_high & (low > high))
+        self._is_bounded = has_low & has_high
+        is_good &= ~(self._is_bounded & (low > high))
+        self._is_bounded &= is_good
         return np.where(has_low & is_good, low, domain.low), np.where(has_high & is_good, high, domain.high - 1)
 
     def _is_invalid(self, keys: np.ndarray) -> np.ndarray:

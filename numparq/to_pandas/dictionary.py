@@ -160,7 +160,7 @@ def dictionary_encode(piece: BinaryArray) -> DictionaryArray:
     starts, ends = piece.offsets[:-1], piece.offsets[1:]
     if places is not None:
         starts, ends = starts[places], ends[places]
-    firsts, codes = _index_values(piece, starts, ends)
+    firsts, codes = index_strings(piece.data, int(piece.offsets[-1]), starts, ends)
     if places is not None:
         firsts, there = places[firsts], codes
         codes = np.full(len(piece), -1, np.int32)
@@ -173,18 +173,20 @@ def dictionary_encode(piece: BinaryArray) -> DictionaryArray:
     return DictionaryArray(codes, take_binary(BinaryArray(piece.offsets, data), ValueIndices(firsts)))
 
 
-def _index_values(piece: BinaryArray, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first occurrence of each distinct value, and the code of every value (int32)."""
+def index_strings(data: np.ndarray, size: int, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first occurrence of each distinct value, and the code of every value (int32).
+
+    The values lie in the first `size` bytes of `data` (uint8), from `starts` to `ends` (int64, exclusive).
+    """
     count = len(starts)
     bits = (2 * count + 1).bit_length()
     codes, firsts = np.empty(count, np.int32), np.empty(count, np.int32)
     table, known = np.zeros(1 << bits, np.int32), np.empty(ENTRY_FIELDS * count, np.int64)
-    size = int(piece.offsets[-1])
     room = (table, known, bits, count, 1 << 62, 0, 0)
-    entries = object_kernels.index_binary(piece.data, size, starts, ends, count, *room, firsts, codes)
+    entries = object_kernels.index_binary(data, size, starts, ends, count, *room, firsts, codes)
     if entries == NO_DICTIONARY:  # values made to collide in the kernel's table
-        data = piece.data[:size].tobytes()
-        values = [data[start:stop] for start, stop in zip(starts.tolist(), ends.tolist(), strict=True)]
+        content = data[:size].tobytes()
+        values = [content[start:stop] for start, stop in zip(starts.tolist(), ends.tolist(), strict=True)]
         numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
         codes[:] = [numbers[value] for value in values]
         return np.unique(codes, return_index=True)[1].astype(np.int32), codes

@@ -175,9 +175,11 @@ class ColumnProfile:
         dict
             Dates and decimals are text, bytes are hexadecimal digits.
         """
-        found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        found |= {name: None if found[name] is None else dict(vars(found[name])) for name in ("lookup", "small_range")}
-        return {name: _to_json(value) for name, value in found.items()}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values |= {
+            name: None if values[name] is None else dict(vars(values[name])) for name in ("lookup", "small_range")
+        }
+        return {name: _to_json(value) for name, value in values.items()}
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ class ProfileFigures:
     largest_file: int
     damaged_files: int
     troubles: tuple[str, ...]
-    advice: tuple[str, ...]
+    advice: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> ColumnProfile:
         for column in self.columns:
@@ -224,8 +226,8 @@ class ProfileFigures:
         for column in self.columns:
             row = {entry.name: getattr(column, entry.name) for entry in fields(column)}
             for name, prefix in (("lookup", "lookup_"), ("small_range", "range_")):
-                found = row.pop(name)
-                row |= {prefix + part.name: getattr(found, part.name, None) for part in fields(LookupCost)}
+                cost = row.pop(name)
+                row |= {prefix + part.name: getattr(cost, part.name, None) for part in fields(LookupCost)}
             rows.append(row)
         frame = pd.DataFrame(rows, index=pd.Index([row.pop("name") for row in rows], name="column"))
         counts = ("nulls", "nans", "distinct", "pages", "min_length", "max_length")
@@ -239,8 +241,8 @@ class ProfileFigures:
         dict
             As `ColumnProfile.to_dict`; ``"columns"`` is a list of such dicts.
         """
-        found = {entry.name: _to_json(getattr(self, entry.name)) for entry in fields(self) if entry.name != "columns"}
-        return found | {"columns": [column.to_dict() for column in self.columns]}
+        values = {entry.name: _to_json(getattr(self, entry.name)) for entry in fields(self) if entry.name != "columns"}
+        return values | {"columns": [column.to_dict() for column in self.columns]}
 
 
 def _to_json(value: object) -> object:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,16 +13,38 @@ _MAX_LOOKUPS_PER_CONTAINER = 8
 _MAX_MATRIX_CELLS = 1 << 21  # look-ups times containers
 
 
+class RowGroups(NamedTuple):
+    """Row groups of one file for look-ups on one column; one item each.
+
+    Attributes
+    ----------
+    rows : float64 array
+        Non-null values; all values where the null count is unknown.
+    costs : float64 array, (row groups, 3)
+        Bytes of all columns, 1, and pages of this column (0: unknown).
+    read_share : float64 array, (row groups, 3)
+        Share of each cost of a look-up of a value in the row group.
+    bloom_bytes : int64 array
+        Bytes of the Bloom filter; 0 without one.
+    """
+
+    lows: np.ndarray
+    highs: np.ndarray
+    known: np.ndarray
+    rows: np.ndarray
+    costs: np.ndarray
+    read_share: np.ndarray
+    bloom_bytes: np.ndarray
+
+
 @dataclass(frozen=True)
 class PrunableContainers:
     """Containers (row groups or pages) that a look-up reads or prunes; one item each.
 
     Attributes
     ----------
-    lows, highs : array of keys
-        Bounds.
-    known : bool array
-        Whether a container has bounds; one without is always read.
+    lows, highs, known
+        As in `KeyBounds`. A container without bounds is always read.
     rows : float64 array
         Non-null values; containers without any are never read.
     costs : float64 array, (containers, costs)
@@ -71,27 +92,13 @@ def expected_reads(containers: PrunableContainers, num_files: int, points: int =
     """
     total = np.maximum(containers.costs.sum(axis=0), 1e-300)
     live = containers.take(np.flatnonzero(containers.rows > 0))
-    if not len(live.rows):
-        return ExpectedReads(np.zeros(len(total)), np.zeros(len(total)), 0.0, 0.0)
     if not live.known.any():
-        share = live.costs.sum(axis=0) / total
-        in_files = len(np.unique(live.files)) / num_files
-        return ExpectedReads(share, share, in_files, in_files)
-    asked = _SampledLookups.sample(live, points)
-    point, point_files = _point_reads(live, asked)
-    small_range, range_files = _range_reads(live, asked)
+        share, files = live.costs.sum(axis=0) / total, len(np.unique(live.files)) / num_files
+        return ExpectedReads(share, share, files, files)
+    sample = _SampledLookups.sample(live, points)
+    point, point_files = _mean_reads(live, sample, sample.ranks, is_point=True)
+    small_range, range_files = _mean_reads(live, sample, sample.range_ends(), is_point=False)
     return ExpectedReads(point / total, small_range / total, point_files / num_files, range_files / num_files)
-
-
-def expected_point_reads(containers: PrunableContainers, points: int) -> list[float]:
-    """Return only `ExpectedReads.point`; parameters as in `expected_reads`."""
-    live = containers.take(np.flatnonzero(containers.rows > 0))
-    if not len(live.rows) or not live.known.any():
-        shares = expected_reads(containers, 1, points).point
-    else:
-        cost, _ = _point_reads(live, _SampledLookups.sample(live, points))
-        shares = cost / np.maximum(containers.costs.sum(axis=0), 1e-300)
-    return [float(share) for share in shares]
 
 
 @dataclass(frozen=True)
@@ -106,26 +113,24 @@ class _SampledLookups:
 
     @classmethod
     def sample(cls, containers: PrunableContainers, points: int) -> _SampledLookups:
-        places = np.flatnonzero(containers.known)
-        rows = containers.rows[places]
-        each = 1
-        if len(places) <= points:
-            each = max(1, min(_MAX_LOOKUPS_PER_CONTAINER, points // len(places)))
-            origins, weights = np.repeat(places, each), np.repeat(rows / each, each)
+        bounded = np.flatnonzero(containers.known)
+        rows, each = containers.rows[bounded], 1
+        if len(bounded) <= points:
+            each = max(1, min(_MAX_LOOKUPS_PER_CONTAINER, points // len(bounded)))
+            origins, weights = np.repeat(bounded, each), np.repeat(rows / each, each)
         else:  # all `points`, at equal distances in rows
             edges = np.cumsum(rows)
-            wanted = (np.arange(points) + 0.5) * edges[-1] / points
-            origins = places[np.minimum(np.searchsorted(edges, wanted), len(places) - 1)]
+            distances = (np.arange(points) + 0.5) * edges[-1] / points
+            origins = bounded[np.minimum(np.searchsorted(edges, distances), len(bounded) - 1)]
             weights = np.ones(points)
         shares = (np.arange(len(origins)) % each + 0.5) / each
         values = _interpolate(containers.lows[origins], containers.highs[origins], shares)
-        everything = np.concatenate([containers.lows[places], containers.highs[places], values])
+        everything = np.concatenate([containers.lows[bounded], containers.highs[bounded], values])
         _, ranks = np.unique(everything, return_inverse=True)
         lows, highs = np.zeros(len(containers.rows), np.int64), np.full(len(containers.rows), len(everything), np.int64)
-        lows[places], highs[places] = ranks[: len(places)], ranks[len(places) : 2 * len(places)]
-        found = ranks[2 * len(places) :]
-        order = np.argsort(found, kind="stable")
-        return cls(found[order], origins[order], weights[order] / weights.sum(), lows, highs)
+        lows[bounded], highs[bounded], values = np.split(ranks, [len(bounded), 2 * len(bounded)])
+        order = np.argsort(values, kind="stable")
+        return cls(values[order], origins[order], weights[order] / weights.sum(), lows, highs)
 
     def range_ends(self) -> np.ndarray:
         """Return for each value the rank at the end of the range that starts there and has 1 % of the rows."""
@@ -133,45 +138,26 @@ class _SampledLookups:
         return self.ranks[np.minimum(np.searchsorted(edges, edges + SMALL_RANGE_SHARE), len(self.ranks) - 1)]
 
 
-def _point_reads(containers: PrunableContainers, sample: _SampledLookups) -> tuple[np.ndarray, float]:
-    """Return the mean cost and the mean number of files that look-ups of one value read."""
-    costs, files = containers.costs * containers.read_share, 0.0
-    cost = np.zeros(costs.shape[1])
-    for turn in _batches(len(sample.ranks), len(containers.rows)):
-        ranks, weights = sample.ranks[turn, None], sample.weights[turn]
-        hits = ((sample.lows <= ranks) & (sample.highs >= ranks)) * containers.read_probability
-        hits[np.arange(len(ranks)), sample.origins[turn]] = 1.0
-        cost += (weights @ hits) @ costs
-        files += _count_files(hits, weights, containers.files)
-    return cost, files
-
-
-def _range_reads(containers: PrunableContainers, sample: _SampledLookups) -> tuple[np.ndarray, float]:
-    """Return the mean cost and the mean number of files that small ranges read, starting at each value."""
-    ends, span = sample.range_ends(), np.maximum(sample.highs - sample.lows, 1).astype(np.float64)
+def _mean_reads(
+    containers: PrunableContainers, sample: _SampledLookups, ends: np.ndarray, is_point: bool
+) -> tuple[np.ndarray, float]:
+    """Return the mean cost and number of files that look-ups read, from each sampled value to its end (a rank)."""
+    span = np.maximum(sample.highs - sample.lows, 1).astype(np.float64)
+    firsts = np.flatnonzero(np.diff(containers.files, prepend=containers.files[0] - 1))
     cost, files = np.zeros(containers.costs.shape[1]), 0.0
-    for turn in _batches(len(sample.ranks), len(containers.rows)):
+    step = max(_MAX_MATRIX_CELLS // len(containers.rows), 1)
+    for first in range(0, len(ends), step):
+        turn = slice(first, first + step)
         start, stop, weights = sample.ranks[turn, None], ends[turn, None], sample.weights[turn]
         hits = ((sample.lows <= stop) & (sample.highs >= start)).astype(np.float64)
         covered = np.clip(np.minimum(sample.highs, stop) - np.maximum(sample.lows, start), 0, None) / span
-        for place in range(len(cost)):
-            one = containers.read_share[:, place]  # share for one value; the rest in proportion to the range
-            share = (one + covered * (1 - one)) * hits
-            cost[place] += (weights @ share) @ containers.costs[:, place]
-        files += _count_files(hits, weights, containers.files)
+        if is_point:
+            hits *= containers.read_probability
+            hits[np.arange(len(weights)), sample.origins[turn]] = 1.0
+        for unit, one in enumerate(containers.read_share.T):  # share for one value; the rest in proportion to the range
+            cost[unit] += (weights @ (hits * (one + covered * (1 - one)))) @ containers.costs[:, unit]
+        files += float(weights @ np.maximum.reduceat(hits, firsts, axis=1).sum(axis=1))
     return cost, files
-
-
-def _batches(count: int, num_runs: int) -> Iterator[slice]:
-    """Divide look-ups so that the matrix of a batch and all containers stays small."""
-    step = max(_MAX_MATRIX_CELLS // num_runs, 1)
-    return (slice(first, first + step) for first in range(0, count, step))
-
-
-def _count_files(hits: np.ndarray, weights: np.ndarray, files: np.ndarray) -> float:
-    """Return the mean number of files with a container that is read."""
-    firsts = np.flatnonzero(np.diff(files, prepend=files[0] - 1))
-    return float(weights @ np.maximum.reduceat(hits, firsts, axis=1).sum(axis=1))
 
 
 # --- interpolation ----------------------------------------------------------------------------------------------------
@@ -180,9 +166,9 @@ def _count_files(hits: np.ndarray, weights: np.ndarray, files: np.ndarray) -> fl
 def _interpolate(lows: np.ndarray, highs: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return values between lower and upper bounds at the given shares of the way."""
     if lows.dtype == object:
-        made = np.empty(len(lows), object)
-        made[:] = [_interpolate_one(*item) for item in zip(lows, highs, shares.tolist(), strict=True)]
-        return made
+        objects = np.empty(len(lows), object)
+        objects[:] = [_interpolate_one(*item) for item in zip(lows, highs, shares.tolist(), strict=True)]
+        return objects
     if lows.dtype.kind == "f":
         big = np.finfo(np.float64).max / 4
         low, high = np.clip(lows, -big, big), np.clip(highs, -big, big)
@@ -199,5 +185,5 @@ def _interpolate_one(low: Any, high: Any, share: float) -> Any:
         return low + (high - low) * int(share * 1024) // 1024
     same = next((at for at, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
     first, last = (int.from_bytes(each[same : same + 6].ljust(6, b"\0"), "big") for each in (low, high))
-    found = low[:same] + (first + int((last - first) * share)).to_bytes(6, "big")
-    return min(max(found, low), high)
+    between = low[:same] + (first + int((last - first) * share)).to_bytes(6, "big")
+    return min(max(between, low), high)

@@ -7,17 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numparq.expr.sort_keys import key_domain
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.plan.chunk_pages import ChunkPages as Pages
 from numparq.prune.index_reader import COLUMN_INDEX, OFFSET_INDEX, IndexLocations, PageIndexReader
 from numparq.prune.statistics import column_order, page_statistics
+from numparq.skipping.summary.bounds import KeyBounds, trusted_key_bounds
+from numparq.skipping.summary.value_kind import value_kind
 
-from .bounds import KeyBounds, trusted_key_bounds
-from .chunk_metadata import ChunkMetadataTable
-from .lookup_model import PrunableContainers, expected_point_reads
-from .value_kind import value_kind
+from .lookup_model import PrunableContainers, expected_reads
 
 _POINTS = 64
 _MAGIC_BYTES = 4
@@ -46,74 +44,51 @@ class ChunkPageSummary(NamedTuple):
 class FilePageIndexes:
     """Page indexes of some leaf columns of a file, fetched together."""
 
-    def __init__(self, file: OpenFile, leaves: Sequence[Leaf], chunk_metadata: ChunkMetadataTable) -> None:
+    def __init__(self, file: OpenFile, leaves: Sequence[Leaf]) -> None:
         self._file = file
-        self._facts = chunk_metadata
         self._indexes = PageIndexReader(file, leaves, IndexLocations(file))
         chunks = [(group, leaf.index) for leaf in leaves for group in range(file.num_row_groups)]
-        self._there = {
-            what: set(self._indexes.chunks_with_index(what, chunks)) for what in (COLUMN_INDEX, OFFSET_INDEX)
+        self._indexed = {
+            kind: set(self._indexes.chunks_with_index(kind, chunks)) for kind in (COLUMN_INDEX, OFFSET_INDEX)
         }
-        self._indexes.load({what: sorted(several) for what, several in self._there.items()})
+        self._indexes.load({kind: sorted(indexed) for kind, indexed in self._indexed.items()})
 
-    def count_indexes(self, what: str, leaf: Leaf) -> int:
-        """Count the chunks of a leaf column that have the index `what` (COLUMN_INDEX or OFFSET_INDEX)."""
-        return sum(index == leaf.index for _, index in self._there[what])
+    def count_indexes(self, kind: str, leaf: Leaf) -> int:
+        """Count the chunks of a leaf column that have an index, COLUMN_INDEX or OFFSET_INDEX."""
+        return sum(index == leaf.index for _, index in self._indexed[kind])
 
     def summarize(self, group: int, leaf: Leaf, num_rows: int) -> ChunkPageSummary:
         """Summarize the pages of the chunk of a leaf column in a row group of `num_rows` rows."""
-        pages = self._indexes.chunk_pages(self._unindexed_pages(group, leaf, num_rows), group, leaf.index)
+        fields = self._file.footer.chunks.read_table([group], [leaf.index])
+        names = ("data_page_offset", "dictionary_page_offset", "total_compressed_size")
+        data, dictionary, size = (int(fields[name][0, 0]) for name in names)
+        start = dictionary if _MAGIC_BYTES <= dictionary < data else data
+        whole = Pages.unindexed(start, start + max(size, 0), num_rows)
+        pages, index = (
+            self._indexes.chunk_pages(whole, group, leaf.index),
+            self._indexes.column_index(group, leaf.index),
+        )
         if pages is None:
             return ChunkPageSummary()
-        count, sizes, rows = pages.num_pages, pages.sizes, np.diff(pages.first_rows, append=num_rows)
-        index = self._indexes.column_index(group, leaf.index)
-        if index is None or len(index.null_pages) != count:
+        count, rows = pages.num_pages, np.diff(pages.first_rows, append=num_rows)
+        if index is None or len(index.null_pages) != count or count == 1:
             return ChunkPageSummary(count)
-        if count == 1:
-            return ChunkPageSummary(1)
-        runs = page_statistics(index, rows, leaf, column_order(self._file.footer, leaf), self._file.footer.created_by)
-        bounds = trusted_key_bounds(runs, leaf, value_kind(leaf), key_domain(leaf))
-        present = np.where(runs.is_all_null(leaf), 0, np.maximum(rows, 1))
-        share, page_share = _lookup_shares(bounds, present, sizes)
-        return ChunkPageSummary(count, share, page_share, _page_order(bounds, present))
-
-    def _unindexed_pages(self, group: int, leaf: Leaf, num_rows: int) -> Pages:
-        """Return a chunk as one page, its dictionary page included."""
-        data, dictionary, size = (
-            int(self._facts[name][group, leaf.index]) for name in ("data_page", "dictionary_page", "compressed")
+        footer = self._file.footer
+        statistics = page_statistics(index, rows, leaf, column_order(footer, leaf), footer.created_by)
+        bounds = trusted_key_bounds(statistics, leaf, value_kind(leaf))
+        present = np.where(statistics.is_all_null(leaf), 0, np.maximum(rows, 1))
+        costs, ones = np.stack([pages.sizes, np.ones(count)], axis=1).astype(np.float64), np.ones((count, 2))
+        containers = PrunableContainers(
+            *bounds, present.astype(np.float64), costs, ones, ones[:, 0], np.zeros(count, np.int64)
         )
-        start = dictionary if _MAGIC_BYTES <= dictionary < data else data
-        return Pages.unindexed(start, start + max(size, 0), num_rows)
+        byte_share, page_share = expected_reads(containers, 1, _POINTS).point.tolist()
+        return ChunkPageSummary(count, byte_share, page_share, bounds_order(bounds, present > 0))
 
 
-def _lookup_shares(bounds: KeyBounds, rows: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
-    """Return the shares of bytes and of pages that a look-up reads."""
-    count = len(rows)
-    costs = np.stack([sizes.astype(np.float64), np.ones(count)], axis=1)
-    runs = PrunableContainers(
-        bounds.lows,
-        bounds.highs,
-        bounds.known,
-        rows.astype(np.float64),
-        costs,
-        np.ones_like(costs),
-        np.ones(count),
-        np.zeros(count, np.int64),
-    )
-    share, page_share = expected_point_reads(runs, _POINTS)
-    return share, page_share
-
-
-def _page_order(bounds: KeyBounds, rows: np.ndarray) -> int | None:
-    """Return the order of pages with values; None if any of them has no bounds."""
-    if not bounds.known[rows > 0].all():
-        return None
-    return bounds_order(bounds.lows[rows > 0], bounds.highs[rows > 0])
-
-
-def bounds_order(lows: np.ndarray, highs: np.ndarray) -> int | None:
-    """Return the order of containers by their bounds, as `ChunkPageSummary.order`."""
-    if len(lows) < 2:
+def bounds_order(bounds: KeyBounds, selected: np.ndarray) -> int | None:
+    """Return the order of the selected containers (bool) by their bounds, as `ChunkPageSummary.order`."""
+    lows, highs = bounds.lows[selected], bounds.highs[selected]
+    if len(lows) < 2 or not bounds.known[selected].all():
         return None
     if (highs[:-1] <= lows[1:]).all():
         return _ASCENDING

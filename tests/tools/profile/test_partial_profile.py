@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numparq
-from numparq.tools.profile.distinct import DistinctSketch
+from numparq.skipping.summary.distinct import DistinctSketch
 from numparq.tools.profile.job import ProfileJob
 from numparq.tools.profile.partial_profile import PartialProfile, merge_profiles
 

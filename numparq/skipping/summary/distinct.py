@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -52,22 +50,6 @@ def hash_stored_values(
     return _hash_words((values.view(np.uint32) if is_unsigned else values).astype(np.int64))
 
 
-def hash_keys(kind: ValueKind, keys: Sequence[Any]) -> np.ndarray:
-    """Return the hashes of values given as keys, equal to those of `hash_stored_values`."""
-    if kind.key_dtype == "float64":
-        return _hash_words(np.array(keys, np.float64) + 0.0)
-    if kind.key_dtype != "object":
-        return _hash_words(np.array(keys, kind.key_dtype))
-    if kind.name.startswith("decimal"):
-        return _hash_integers(list(keys))
-    data = np.frombuffer(b"".join(keys) + bytes(8), np.uint8)
-    ends = np.cumsum([len(key) for key in keys], dtype=np.int64)
-    starts = ends - np.array([len(key) for key in keys], np.int64)
-    hashes = np.empty(len(keys), np.uint64)
-    statistics_kernels.xxh64_binary(data, starts, ends, len(keys), hashes)
-    return hashes
-
-
 def _hash_words(values: np.ndarray) -> np.ndarray:
     return _hash_fixed(values, 8)
 
@@ -95,8 +77,8 @@ def _hash_decimals(leaf: Leaf, values: np.ndarray, starts: np.ndarray | None, en
         assert starts is not None
         assert ends is not None
         data = values.tobytes()
-        places = zip(starts.tolist(), ends.tolist(), strict=True)
-        return _hash_integers([int.from_bytes(data[start:end], "big", signed=True) for start, end in places])
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        return _hash_integers([int.from_bytes(data[start:end], "big", signed=True) for start, end in spans])
     if leaf.physical != FIXED_LEN_BYTE_ARRAY:
         return _hash_words(values.astype(np.int64))
     width = leaf.type_length or 0
@@ -121,10 +103,10 @@ def _hash_integers(numbers: list[int]) -> np.ndarray:
     hashes = np.empty(len(numbers), np.uint64)
     small = np.array([-(1 << 63) <= number < 1 << 63 for number in numbers], np.bool_)
     hashes[small] = _hash_words(np.array([number for number in numbers if -(1 << 63) <= number < 1 << 63], np.int64))
-    for place in np.flatnonzero(~small).tolist():
-        number = numbers[place]
+    for position in np.flatnonzero(~small).tolist():
+        number = numbers[position]
         plain = number.to_bytes(max(_WIDE_DECIMAL_BYTES, (number.bit_length() + 8) // 8), "big", signed=True)
-        hashes[place] = _hash_fixed(np.frombuffer(plain, np.uint8), len(plain))[0]
+        hashes[position] = _hash_fixed(np.frombuffer(plain, np.uint8), len(plain))[0]
     return hashes
 
 
@@ -177,12 +159,12 @@ class DistinctSketch:
 
 def _fill_registers(hashes: np.ndarray) -> np.ndarray:
     """Return the registers: the largest rank (leading zeros plus one) of the other bits for each leading 13 bits."""
-    found = np.zeros(_REGISTERS, np.uint8)
-    which = (hashes >> np.uint64(_RANK_BITS)).astype(np.intp)
+    registers = np.zeros(_REGISTERS, np.uint8)
+    register = (hashes >> np.uint64(_RANK_BITS)).astype(np.intp)
     rest = hashes & np.uint64((1 << _RANK_BITS) - 1)  # 51 bits, exact in float64
     _, length = np.frexp(rest.astype(np.float64))
-    np.maximum.at(found, which, (_RANK_BITS + 1 - length).astype(np.uint8))
-    return found
+    np.maximum.at(registers, register, (_RANK_BITS + 1 - length).astype(np.uint8))
+    return registers
 
 
 def _estimate(registers: np.ndarray) -> float:
@@ -202,24 +184,24 @@ def _sigma(share: float) -> float:
     """Return Ertl's sigma: the correction for the share of empty registers."""
     if share == 1:
         return math.inf
-    factor, found = 1.0, share
+    factor, total = 1.0, share
     while True:
         share *= share
-        more = found + share * factor
-        if more == found:
-            return found
-        found, factor = more, factor * 2
+        more = total + share * factor
+        if more == total:
+            return total
+        total, factor = more, factor * 2
 
 
 def _tau(share: float) -> float:
     """Return Ertl's tau: the correction for the share of saturated registers."""
     if share in (0, 1):
         return 0.0
-    factor, found = 1.0, 1 - share
+    factor, total = 1.0, 1 - share
     while True:
         share = math.sqrt(share)
         factor *= 0.5
-        less = found - (1 - share) ** 2 * factor
-        if less == found:
-            return found / 3
-        found = less
+        less = total - (1 - share) ** 2 * factor
+        if less == total:
+            return total / 3
+        total = less

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from numparq.expr.sort_keys import KeyDomain, float_bits, key_domain
+from numparq.expr.sort_keys import JULIAN_EPOCH, NS_OF_DAY, KeyDomain, key_domain
 from numparq.format.physical_type import INT96, PHYSICAL_NAMES
 from numparq.format.schema import Leaf
 
@@ -82,39 +82,49 @@ def type_names(leaf: Leaf) -> tuple[str, str]:
 
 
 def keys_to_floats(domain: KeyDomain, keys: np.ndarray) -> np.ndarray:
-    """Convert the ordered int64 keys of floats to float64; return other keys unchanged."""
-    if domain.kind != "float":
-        return keys
-    width = domain.width
-    bits = [float_bits(key, width) for key in keys.tolist()]
-    dtype = {2: "<i2", 4: "<i4", 8: "<i8"}[width]
-    return np.array(bits, dtype).view(dtype.replace("i", "f")).astype(np.float64)
+    """Convert the ordered int64 keys of floats to float64."""
+    bits = np.where(keys < 0, keys ^ ((1 << 8 * domain.width - 1) - 1), keys)
+    floats: np.ndarray = bits.astype(f"<i{domain.width}").view(f"<f{domain.width}").astype(np.float64)
+    return floats
+
+
+def plain_value(leaf: Leaf, key: Any) -> bytes:
+    """Return the PLAIN value of a key of the leaf column's kind; decimals of BYTE_ARRAY take the fewest bytes."""
+    domain = key_domain(leaf)
+    if domain.is_float:
+        return np.array(key, f"<f{domain.width}").tobytes()
+    if domain.kind == "int96":
+        day, nanoseconds = divmod(int(key), NS_OF_DAY)
+        return nanoseconds.to_bytes(8, "little") + (day + JULIAN_EPOCH).to_bytes(4, "little", signed=True)
+    if domain.kind == "decimal" and not domain.width:
+        return int(key).to_bytes(int(key).bit_length() // 8 + 1, "big", signed=True)
+    return domain.plain_value(key if isinstance(key, bytes) else int(key))
 
 
 # --- keys to Python values --------------------------------------------------------------------------------------------
 
 
-def _timestamp(key: int, how: str) -> Any:
-    unit, _, zone = how.partition(", ")
+def _timestamp(key: int, detail: str) -> Any:
+    unit, _, zone = detail.partition(", ")
     if zone == "INT96":
         unit, key = ("ns", key) if abs(key) < 1 << 63 else ("us", key // 1000)
     moment = pd.Timestamp(np.datetime64(key, unit))  # type: ignore[call-overload]
     return moment.tz_localize("UTC") if zone == "UTC" else moment
 
 
-def _date(key: int, how: str) -> Any:
+def _date(key: int, detail: str) -> Any:
     return np.datetime64(key, "D").item()
 
 
-def _time(key: int, how: str) -> Any:
-    return pd.Timedelta(key, unit=how)
+def _time(key: int, detail: str) -> Any:
+    return pd.Timedelta(key, unit=detail)
 
 
 def _decimal(key: int, scale: str) -> Decimal:
     return Decimal((int(key < 0), tuple(map(int, str(abs(key)))), -int(scale)))
 
 
-def _text(key: bytes, how: str) -> str:
+def _text(key: bytes, detail: str) -> str:
     return key.decode("utf-8", "replace")
 
 
@@ -124,5 +134,6 @@ _CONVERTERS: dict[str, Callable[[Any, str], Any]] = {
     "time": _time,
     "decimal": _decimal,
     "text": _text,
-    "bool": lambda key, how: bool(key),
+    "bool": lambda key, detail: bool(key),
+    "float": lambda key, detail: key + 0.0,  # -0.0 becomes 0.0
 }

@@ -1,0 +1,249 @@
+"""Summary of a leaf column's chunks in one file: footers first, then dictionaries, then data, as far as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numparq.errors import ParquetError
+from numparq.format.column_order import leaf_order
+from numparq.format.footer.file_metadata import Footer
+from numparq.format.open_file import OpenFile
+from numparq.format.page_index import UNKNOWN
+from numparq.format.physical_type import BYTE_ARRAY, INT96
+from numparq.format.schema import Leaf
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.format.writer_quirks import parse_created_by
+from numparq.prune.statistics import ContainerStatistics, row_group_statistics
+from numparq.util.pluralize import pluralize
+
+from .bounds import trusted_key_bounds
+from .chunk_values import ChunkValues, ReadOptions, empty_values, read_chunk, read_dictionary
+from .value_kind import value_kind
+
+# Writers whose bounds of strings are values, or have a raised upper end if a program configures their truncation.
+_WHOLE_STRINGS = ("parquet-mr", "parquet-cpp", "parquet-cpp-arrow")
+# From this release on NaN is the greatest value of parquet-mr, so that other bounds mean that a chunk has none.
+_ORDERS_NANS = ("parquet-mr", (1, 10, 0))
+_EXACT = tuple(f"meta_data.statistics.is_{side}_value_exact" for side in ("min", "max"))
+_MAX_RANK = ("footer", "dictionary", "data")
+
+
+class SummaryNeeds(NamedTuple):
+    """Facts of a column chunk that a caller needs.
+
+    Attributes
+    ----------
+    counts : bool
+        Number of nulls and NaNs. Without, it is enough to know whether there may be NaNs.
+    bounds : bool
+        Bounds, if the type has an order.
+    distinct : callable or None
+        Function that reduces `ChunkValues` to what is kept of the distinct values; None: they are not needed.
+    data : {"auto", True, False}
+        Whether to decode chunks: those that leave something unknown, all, or none, nor their dictionaries.
+    options : ReadOptions
+        How to decode them.
+    """
+
+    counts: bool = True
+    bounds: bool = True
+    distinct: Callable[[ChunkValues], Any] | None = None
+    data: bool | str = "auto"
+    options: ReadOptions = ReadOptions()
+
+
+@lru_cache(maxsize=1)
+def _exact_layout() -> ThriftLayout:
+    return thrift_layout("ColumnChunk", *_EXACT)
+
+
+class ColumnClimb:
+    """Summary of the chunks of one leaf column, one item a row group: by the footer, then by what `climb` reads.
+
+    Attributes
+    ----------
+    num_values, nulls, nans : int64 array
+        Number of values including nulls, of nulls, and of NaNs; UNKNOWN if not known.
+    has_nan_entry : bool array
+        Whether the dictionary has a NaN, which may be unused.
+    bounds : KeyBounds
+        Bounds of the values that are no NaN.
+    low_exact, high_exact : bool array
+        Whether a known bound occurs as a value.
+    sources : list of str
+        Source of the bounds: ``"footer"``, ``"dictionary"`` or ``"data"``.
+    distinct : dict of int to (object, str)
+        What `SummaryNeeds.distinct` returned, and its source, by row group.
+    contradictions : list of ParquetError
+        Statistics that the data refute.
+    """
+
+    def __init__(self, file: OpenFile, leaf: Leaf) -> None:
+        self._file, self.leaf, self.kind = file, leaf, value_kind(leaf)
+        footer, groups = file.footer, range(file.num_row_groups)
+        statistics = row_group_statistics(footer, leaf, groups)
+        # A chunk with fewer values than rows, or hidden metadata, is damaged or encrypted: only its data can tell.
+        is_described = (statistics.num_values >= footer.row_group_num_rows) & (statistics.num_values >= 0)
+        self.num_values: np.ndarray = np.where(is_described, statistics.num_values, UNKNOWN)
+        self.nulls: np.ndarray = self._trusted_null_counts(statistics.null_counts).copy()
+        self.bounds = trusted_key_bounds(statistics, leaf, self.kind)
+        self.nans: np.ndarray = np.zeros(len(groups), np.int64)
+        if self.kind.key_dtype == "float64":
+            writer = parse_created_by(footer.created_by)
+            orders_nans = writer.name == _ORDERS_NANS[0] and not writer.is_before(_ORDERS_NANS[1])
+            self.nans = np.where(self.bounds.known & orders_nans, 0, statistics.nan_counts)
+        self.has_nan_entry = np.zeros(len(groups), np.bool_)
+        self.low_exact, self.high_exact = _exact_bounds(footer, leaf, len(groups))
+        self.sources = ["footer"] * len(groups)
+        self.distinct: dict[int, tuple[Any, str]] = {}
+        self.contradictions: list[ParquetError] = []
+        self._plain_bounds: Callable[[int], ContainerStatistics] = statistics.container
+
+    def _trusted_null_counts(self, stored: np.ndarray) -> np.ndarray:
+        """Return the null count of each chunk, UNKNOWN if it is not certain.
+
+        For nested leaf columns, writers disagree on what counts as a null; level histograms are unambiguous.
+        """
+        leaf, num_values = self.leaf, self.num_values
+        if not leaf.max_definition_level:
+            return np.where(num_values < 0, UNKNOWN, 0)
+        if not leaf.is_nested:
+            return np.where(num_values < 0, UNKNOWN, stored)
+        present = np.array([self._count_present(group) for group in range(len(num_values))], np.int64)
+        counts = np.where(present >= 0, num_values - present, UNKNOWN)
+        return np.where((present < 0) & self._file.is_written_by_numparq & (num_values >= 0), stored, counts)
+
+    def _count_present(self, group: int) -> int:
+        """Return the values of a chunk that are not null, by its histogram of definition levels."""
+        metadata = self._file.footer.chunks.chunk_record(group, self.leaf.index).meta_data
+        statistics = None if metadata is None else metadata.size_statistics
+        levels = [] if statistics is None else statistics.definition_level_histogram or []
+        is_sound = min(levels, default=-1) >= 0 and sum(levels) == self.num_values[group]
+        return int(levels[-1]) if is_sound else UNKNOWN
+
+    @property
+    def num_present(self) -> np.ndarray:
+        """Number of values that are not null; where nulls are unknown, of all values."""
+        present: np.ndarray = np.maximum(self.num_values, 0) - np.maximum(self.nulls, 0)
+        return present
+
+    @property
+    def is_empty(self) -> np.ndarray:
+        """Mask of chunks that are known to have no values but nulls."""
+        empty: np.ndarray = (self.num_values == 0) | ((self.nulls >= 0) & (self.nulls == self.num_values))
+        return empty
+
+    @property
+    def is_all_nan(self) -> np.ndarray:
+        """Mask of chunks that are known to have only NaNs besides nulls."""
+        all_nan: np.ndarray = (self.nans > 0) & (self.nulls >= 0) & (self.nans == self.num_present)
+        return all_nan
+
+    def drop_truncated_bounds(self) -> None:
+        """Forget bounds of BYTE_ARRAY columns that are not exact, unless the writer is known to keep them whole."""
+        writer = parse_created_by(self._file.footer.created_by).name
+        if self.leaf.physical == BYTE_ARRAY and writer not in _WHOLE_STRINGS:
+            self.bounds.known[:] &= self.low_exact & self.high_exact
+
+    # --- dictionaries and data ---------------------------------------------------------------------------------------
+
+    def climb(self, group: int, needs: SummaryNeeds) -> None:
+        """Read of a row group's chunk what is needed; raise ParquetError if it is damaged or cannot be read."""
+        if needs.data is not True or self.is_empty[group]:
+            self._count_constant(group, needs)
+        if needs.data == "auto" and self._may_use_dictionary(group, needs):
+            dictionary = read_dictionary(self._file, self.leaf, group)
+            if dictionary is not None:
+                self._add_dictionary(group, dictionary, needs)
+        must_read = self.num_values[group] != 0 if needs.data is True else not self._is_known(group, needs)
+        if needs.data and must_read:
+            self._add_values(group, read_chunk(self._file, self.leaf, group, needs.options), needs)
+
+    def _is_known(self, group: int, needs: SummaryNeeds) -> bool:
+        if self.is_empty[group]:
+            return needs.distinct is None or group in self.distinct
+        has_order = leaf_order(self.leaf).kind != "none" or self.leaf.physical == INT96
+        knows_nans = self.nans[group] >= 0 or (self.has_nan_entry[group] and not needs.counts)
+        return bool(
+            (not needs.counts or self.nulls[group] >= 0)
+            and (not (needs.counts or needs.bounds) or knows_nans)
+            and (not (needs.bounds and has_order) or self.bounds.known[group] or self.is_all_nan[group])
+            and (needs.distinct is None or group in self.distinct)
+        )
+
+    def _may_use_dictionary(self, group: int, needs: SummaryNeeds) -> bool:
+        """Whether a dictionary may do without the data; it has no nulls."""
+        return not self._is_known(group, needs) and not (needs.counts and self.nulls[group] < 0)
+
+    def _count_constant(self, group: int, needs: SummaryNeeds) -> None:
+        """Count a chunk that needs no reading: no values, or exact bounds that are equal, or bounds of booleans."""
+        if needs.distinct is None or group in self.distinct:
+            return
+        if self.is_empty[group]:
+            self.distinct[group] = needs.distinct(empty_values(self.leaf)), "footer"
+            return
+        if not (self.bounds.known[group] and self.low_exact[group] and self.high_exact[group]):
+            return
+        if self.kind.key_dtype == "float64" or self.kind.name.startswith("bytes(") or self.leaf.physical == INT96:
+            return  # a zero bound stands for -0.0 and 0.0, and chunks may have NaNs
+        is_constant = self.bounds.lows[group] == self.bounds.highs[group]
+        if is_constant or self.kind.name == "bool":
+            statistics = self._plain_bounds(group)
+            plain = [statistics.min_value or b"", statistics.max_value or b""]
+            self.distinct[group] = needs.distinct(ChunkValues.from_bounds(self.leaf, plain)), "footer"
+
+    def _add_dictionary(self, group: int, values: ChunkValues, needs: SummaryNeeds) -> None:
+        if needs.distinct is not None and group not in self.distinct:
+            self.distinct[group] = needs.distinct(values), values.source
+        if self.nans[group] < 0:
+            self.has_nan_entry[group] = values.nan_count > 0
+            self.nans[group] = UNKNOWN if values.nan_count else 0
+        if not self.bounds.known[group]:
+            self._set_bounds(group, values)
+
+    def _add_values(self, group: int, values: ChunkValues, needs: SummaryNeeds) -> None:
+        nulls, bounds = int(self.num_values[group]) - values.count, values.bounds
+        if self.num_values[group] >= 0:
+            if self.nulls[group] >= 0 and nulls != self.nulls[group]:
+                self._report(
+                    group, f"null_count is {self.nulls[group]:,}, but the column chunk has {pluralize(nulls, 'null')}"
+                )
+            self.nulls[group] = nulls
+        low, high = self.bounds.lows[group], self.bounds.highs[group]
+        if self.bounds.known[group] and bounds is not None and (bounds[0] < low or bounds[1] > high):
+            self._report(group, "some values are outside the bounds")
+        self.nans[group] = values.nan_count
+        if needs.distinct is not None:
+            self.distinct[group] = needs.distinct(values), values.source
+        self._set_bounds(group, values)
+
+    def _report(self, group: int, message: str) -> None:
+        name = self._file.source.name
+        self.contradictions.append(
+            ParquetError(f"the statistics are wrong: {message}", file=name, row_group=group, column=self.leaf.name)
+        )
+
+    def _set_bounds(self, group: int, values: ChunkValues) -> None:
+        bounds = values.bounds
+        self.bounds.known[group] = bounds is not None
+        if bounds is not None:
+            self.bounds.lows[group], self.bounds.highs[group] = bounds
+            self.low_exact[group] = self.high_exact[group] = values.source == "data"
+            self.sources[group] = values.source
+
+
+def _exact_bounds(footer: Footer, leaf: Leaf, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which lower and upper bounds are declared values; those of fixed size are unless the footer denies it."""
+    layout = _exact_layout()
+    words = footer.chunks.read_words(layout, range(count), [leaf.index] * count)
+    low, high = (words[:, layout.slot(path)] for path in _EXACT)
+    return (low == 1, high == 1) if leaf.physical == BYTE_ARRAY else (low != 0, high != 0)
+
+
+def merge_sources(sources: list[str]) -> str:
+    """Return the farthest of some sources: the data after dictionaries after the footer."""
+    return max(sources, key=_MAX_RANK.index, default="footer")
