@@ -64,3 +64,12 @@ def parquet_testing() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no conformance files: set PARQUET_TEST_DATA to a checkout of them (looked in {folder})")
     return folder
+
+
+@pytest.fixture(scope="session")
+def xskipper_stores() -> Path:
+    """The folder of real data-skipping stores (``XSKIPPER_STORES``); tests that need it skip where it is absent."""
+    folder = Path(os.environ.get("XSKIPPER_STORES") or ROOT.parent / "shared" / "xskipper-stores")
+    if not (folder / "cases.json").is_file():
+        pytest.skip(f"no data-skipping stores: set XSKIPPER_STORES to a folder of them (looked in {folder})")
+    return folder

@@ -142,6 +142,15 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "predicates.string_tables": ("fill_string_table", "match_strings", "string_words"),
         "predicates.masks": ("match_mask", "match_codes", "match_any_element", "spread_mask", "mask_to_ranges"),
     },
+    "spark_bloom": {
+        "predicates.spark_bloom": (
+            "hash_spark_longs",
+            "hash_spark_strings",
+            "put_spark_items",
+            "locate_spark_cells",
+            "probe_spark_cells",
+        )
+    },
 }
 
 

@@ -61,6 +61,7 @@ text_kernels = KernelGroup("text")
 lzo_kernels = KernelGroup("lzo")
 checksum_kernels = KernelGroup("checksums")
 predicate_kernels = KernelGroup("predicates")
+spark_bloom_kernels = KernelGroup("spark_bloom")
 KERNEL_GROUPS = (
     kernels,
     object_kernels,
@@ -77,6 +78,7 @@ KERNEL_GROUPS = (
     lzo_kernels,
     checksum_kernels,
     predicate_kernels,
+    spark_bloom_kernels,
 )
 
 
