@@ -150,8 +150,8 @@ class _Evaluation:
         """Return the step of a comparison of two columns: the bounds of both decide."""
         test, negated = unwrap_test(part)
         names = reversed(test.names) if test.op in _SWAPPED else test.names
-        found = [self._bounds_index(name) for name in names]
-        first, second = found
+        indexes = [self._bounds_index(name) for name in names]
+        first, second = indexes
         if first is None or second is None:
             return []
 
@@ -198,12 +198,12 @@ def answer_tests(reader: CellReader, cells: Cells, tests: Sequence[Expression]) 
 
 def indexes_by_column(rows: PartRows) -> Mapping[str, list[StoreIndex]]:
     """Return the indexes of one column that can be used, by its name in lower case."""
-    found: dict[str, list[StoreIndex]] = {}
+    indexes: dict[str, list[StoreIndex]] = {}
     schema = rows.part.schema
     for index in schema.indexes if schema.version >= _MIN_VERSION else ():
         if len(index.columns) == 1 and index.name in CELL_READERS:
-            found.setdefault(index.columns[0].lower(), []).append(index)
-    return found
+            indexes.setdefault(index.columns[0].lower(), []).append(index)
+    return indexes
 
 
 def column_key(name: ColumnName) -> str:

@@ -37,19 +37,19 @@ class _Header:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self.place = 0
+        self.position = 0
 
     def take(self, count: int) -> bytes:
         """Return the next bytes."""
-        taken = self._data[self.place : self.place + count]
-        if len(taken) < count:
+        part = self._data[self.position : self.position + count]
+        if len(part) < count:
             raise _NotThisStreamError
-        self.place += count
-        return taken
+        self.position += count
+        return part
 
-    def expect(self, wanted: bytes) -> None:
+    def expect(self, expected: bytes) -> None:
         """Consume bytes that must be next."""
-        if self.take(len(wanted)) != wanted:
+        if self.take(len(expected)) != expected:
             raise _NotThisStreamError
 
     def text(self) -> str:
@@ -109,7 +109,7 @@ def parse_header(data: bytes) -> int:
         return 0
     # Another class, such as BloomFilterImplV2, has other hashes.
     is_filter = inner.name == _FILTER and inner.flags == _WRITES_BLOCKS and not inner.has_parent
-    return header.place if is_filter else 0
+    return header.position if is_filter else 0
 
 
 def _text(value: str) -> bytes:

@@ -85,10 +85,10 @@ def index_column(name: str, columns: Sequence[str], version: int = LATEST_VERSIO
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    pairs_by_name = dict(pairs)
+    if len(pairs_by_name) != len(pairs):
         raise ValueError("a name occurs twice")
-    return made
+    return pairs_by_name
 
 
 def parse_store_schema(text: str | None, file: str) -> StoreSchema:
@@ -114,8 +114,8 @@ def _schema(fields: dict[str, Any], listed: list[Any]) -> StoreSchema:
         raise ValueError("two columns have the same name")
     if OBJECT_NAME not in fields:
         raise ValueError(f"it has no column {OBJECT_NAME}")
-    about = _mapping(fields[OBJECT_NAME].get("metadata") or {})
-    version = about.get("version", 0)
+    own = _mapping(fields[OBJECT_NAME].get("metadata") or {})
+    version = own.get("version", 0)
     if type(version) is not int or version < 0:
         raise ValueError(f"its version is {version!r}")
     if version > LATEST_VERSION:
@@ -124,7 +124,7 @@ def _schema(fields: dict[str, Any], listed: list[Any]) -> StoreSchema:
         )
     partitions: dict[str, Any] = {}
     indexes = []
-    identifier = about.get("tableIdentifier")
+    identifier = own.get("tableIdentifier")
     for name, each in fields.items():
         metadata = _mapping(each.get("metadata") or {})
         if "index" in metadata:
@@ -133,7 +133,7 @@ def _schema(fields: dict[str, Any], listed: list[Any]) -> StoreSchema:
             identifier = identifier or known.get("tableIdentifier")
         elif name.startswith(PARTITION_PREFIX) and version == LATEST_VERSION:
             partitions[name.removeprefix(PARTITION_PREFIX)] = each["type"]
-    labels = {str(key): str(value) for key, value in _mapping(about.get("encryption") or {}).items()}
+    labels = {str(key): str(value) for key, value in _mapping(own.get("encryption") or {}).items()}
     return StoreSchema(version, str(identifier or ""), partitions, tuple(indexes), labels)
 
 
@@ -158,9 +158,9 @@ def _index(column: str, kind: Json, known: dict[str, Any]) -> StoreIndex:
     )
 
 
-def _params(given: Json) -> dict[str, str]:
+def _params(params: Json) -> dict[str, str]:
     """Return the parameters of an index: a list of texts up to version 2, a map from version 3 on."""
-    pairs = given.items() if isinstance(given, dict) else [str(each).partition(":")[::2] for each in given]
+    pairs = params.items() if isinstance(params, dict) else [str(each).partition(":")[::2] for each in params]
     return {_parameter(str(key)): str(value) for key, value in pairs}
 
 
@@ -173,10 +173,10 @@ def _parameter(name: str) -> str:
 
 def format_store_schema(schema: StoreSchema) -> str:
     """Return Spark's schema JSON of a store of the latest version."""
-    about: dict[str, Any] = {"tableIdentifier": schema.identifier, "version": LATEST_VERSION}
+    own: dict[str, Any] = {"tableIdentifier": schema.identifier, "version": LATEST_VERSION}
     if schema.encryption:
-        about = {"encryption": dict(schema.encryption), **about}
-    fields = [_field(OBJECT_NAME, "string", about)]
+        own = {"encryption": dict(schema.encryption), **own}
+    fields = [_field(OBJECT_NAME, "string", own)]
     fields += [_field(PARTITION_PREFIX + name, kind, {}) for name, kind in schema.partitions.items()]
     for index in schema.indexes:
         known: dict[str, Any] = {"cols": list(index.columns), "name": index.name}

@@ -29,7 +29,7 @@ from numparq.util.worker_pool import WorkerPool
 from .metadata import OBJECT_NAME, Json, StoreSchema, parse_store_schema
 
 OWN_KEY = "numparq.skipping"
-_MOST_KEPT_BYTES = 16 << 20  # a decoded column of a row group that is larger is not kept
+_MOST_CACHED_BYTES = 16 << 20  # a decoded column of a row group that is larger is not kept
 # Indexes of a store that Xskipper builds from footers if it has no others, and only of numbers.
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
 
@@ -53,9 +53,9 @@ class StorePart:
         self.file = file
         keys = file.footer.key_value_metadata
         self.schema: StoreSchema = parse_store_schema(keys.text(ROW_METADATA), file.source.name)
-        self.about = _own_metadata(keys.text(OWN_KEY))
-        self.is_own = self.about is not None
-        changed = (self.about or {}).get("changed", 0)
+        self.own = _own_metadata(keys.text(OWN_KEY))
+        self.is_own = self.own is not None
+        changed = (self.own or {}).get("changed", 0)
         self.changed = changed if type(changed) is int else 0
         self.is_from_footers = not self.is_own and all(
             index.name == "minmax" and _bound_type(index.type) in _NUMBERS for index in self.schema.indexes
@@ -81,10 +81,10 @@ class StorePart:
 
 def _own_metadata(text: str | None) -> dict[str, Any] | None:
     try:
-        found = None if text is None else json.loads(text)
+        vector = None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return vector if isinstance(vector, dict) else None
 
 
 def _bound_type(kind: Json) -> Json:
@@ -104,7 +104,7 @@ class PartRows:
     num_rows: int
 
     def __post_init__(self) -> None:
-        self._kept: dict[int, ColumnVector] = {}
+        self._columns: dict[int, ColumnVector] = {}
 
     @cached_property
     def object_names(self) -> list[str | None]:
@@ -132,7 +132,7 @@ class PartRows:
         """
         if rows is not None and rows.count == self.num_rows:
             rows = None
-        known = self._kept.get(leaf.index) if rows is None else None
+        known = self._columns.get(leaf.index) if rows is None else None
         if known is not None:
             return known
         file = self.part.file
@@ -149,10 +149,10 @@ class PartRows:
                 )
                 with closing(context):
                     columns = FilterColumns(context, tables, [leaf])
-                    found = _copy(columns.decode(plan.groups[self.ordinal], chosen, [0])[leaf.index])
-        if rows is None and found.values.nbytes <= _MOST_KEPT_BYTES:
-            self._kept[leaf.index] = found
-        return found
+                    vector = _copy(columns.decode(plan.groups[self.ordinal], chosen, [0])[leaf.index])
+        if rows is None and vector.values.nbytes <= _MOST_CACHED_BYTES:
+            self._columns[leaf.index] = vector
+        return vector
 
 
 def _copy(vector: ColumnVector) -> ColumnVector:

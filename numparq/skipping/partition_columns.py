@@ -44,8 +44,8 @@ class PartitionColumns:
     def _evaluate(self, expression: Expression) -> np.ndarray:
         if isinstance(expression, (And, Or)):
             join = np.logical_and if isinstance(expression, And) else np.logical_or
-            found: np.ndarray = join.reduce([self._evaluate(part) for part in expression.parts])
-            return found
+            mask: np.ndarray = join.reduce([self._evaluate(part) for part in expression.parts])
+            return mask
         answer = self.answer(expression)
         return np.ones(self._rows.num_rows, np.bool_) if answer is None else answer
 

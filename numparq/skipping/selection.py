@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from numparq.util.pluralize import pluralize
 
-_SHOWN = 8
+_MAX_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class StoreSelection:
         lines += [f"  outside  {len(self.outside):,} by partition columns"] if self.outside else []
         lines += [f"  unknown  {len(self.unknown):,} are not in the store as they are now"] if self.unknown else []
         names = [*self.kept, *self.unknown]
-        lines += [f"  read     {name}" for name in names[:_SHOWN]]
-        lines += [f"  ...      {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
+        lines += [f"  read     {name}" for name in names[:_MAX_NAMES]]
+        lines += [f"  ...      {len(names) - _MAX_NAMES:,} more"] if len(names) > _MAX_NAMES else []
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -164,16 +164,16 @@ _OUTSIDE = -2
 
 def _selection(known: dict[str, list[bool]], why: dict[str, int], reasons: Sequence[str]) -> StoreSelection:
     """Build the selection: a file is skipped if all its rows rule it out."""
-    kept, skipped, outside = [], [], []
+    matching, skipped, outside = [], [], []
     counts: dict[str, int] = {}
     for name, answers in known.items():
         path = name.rpartition("#")[0]
         if any(answers):
-            kept.append(path)
+            matching.append(path)
         elif why[name] == _OUTSIDE:
             outside.append(path)
         else:
             skipped.append(path)
             reason = reasons[why[name]] if why[name] != NO_REASON else "several rows"
             counts[reason] = counts.get(reason, 0) + 1
-    return StoreSelection(sorted(kept), sorted(skipped), sorted(outside), [], counts)
+    return StoreSelection(sorted(matching), sorted(skipped), sorted(outside), [], counts)

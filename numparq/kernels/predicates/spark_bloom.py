@@ -1,4 +1,4 @@
-"""Spark's Bloom filters (`org.apache.spark.util.sketch`, version 1): hash items, put them, probe cells in place."""
+"""Spark's Bloom filters (`org.apache.spark.util.sketch`, version 1): hash items, put them, probe cells in position."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def hash_long(value, seed):
 @helper
 def hash_text(data, start, end, seed):
     """Return Spark's hash of ``data[start:end]``; each byte after the last four whole ones is mixed alone, signed."""
-    state, place = seed, start
-    while end - place >= 4:
-        state = mix_word(state, load32(data, place))
-        place += 4
-    while place < end:
-        byte = load8(data, place)
+    state, position = seed, start
+    while end - position >= 4:
+        state = mix_word(state, load32(data, position))
+        position += 4
+    while position < end:
+        byte = load8(data, position)
         state = mix_word(state, byte if byte < 128 else byte | 0xFFFFFF00)
-        place += 1
+        position += 1
     return finish_hash(state, end - start)
 
 
@@ -96,59 +96,59 @@ def put_spark_items(hashes, count, num_hashes, num_words, payload):
     for i in range(count):
         for number in range(1, num_hashes + 1):
             bit = bit_position(hashes[2 * i], hashes[2 * i + 1], number, 64 * num_words)
-            place = byte_of_bit(bit)
-            payload[place] = np.uint8(load8(payload, place) | (1 << (bit & 7)))
+            position = byte_of_bit(bit)
+            payload[position] = np.uint8(load8(payload, position) | (1 << (bit & 7)))
     return count
 
 
 @inlined
-def load_big32(data, place):
+def load_big32(data, position):
     """Return a big-endian number of four bytes."""
-    first = (load8(data, place) << 24) | (load8(data, place + 1) << 16)
-    return first | (load8(data, place + 2) << 8) | load8(data, place + 3)
+    first = (load8(data, position) << 24) | (load8(data, position + 1) << 16)
+    return first | (load8(data, position + 2) << 8) | load8(data, position + 3)
 
 
 @helper
-def has_blocks(data, place, end):
-    """Return the length of the block data that begins at a place and ends one byte before the end; BAD_LENGTH if none.
+def has_blocks(data, position, end):
+    """Return the length of the block data that begins at a position and ends one byte before the end; BAD_LENGTH if none.
 
     All blocks but the last have 1,024 bytes, so that a byte of the payload is found without a walk.
     """
     length = 0
     while True:
-        if end - place >= 5 and load8(data, place) == _LONG_BLOCK:
-            size, head = load_big32(data, place + 1), 5
+        if end - position >= 5 and load8(data, position) == _LONG_BLOCK:
+            size, head = load_big32(data, position + 1), 5
             if size < 256 or size > _BLOCK:
                 return BAD_LENGTH
-        elif end - place >= 2 and load8(data, place) == _SHORT_BLOCK:
-            size, head = load8(data, place + 1), 2
+        elif end - position >= 2 and load8(data, position) == _SHORT_BLOCK:
+            size, head = load8(data, position + 1), 2
         else:
             return BAD_LENGTH
-        if end - place < head + size + 1:
+        if end - position < head + size + 1:
             return BAD_LENGTH
-        place += head + size
+        position += head + size
         length += size
-        if place == end - 1:
-            return length if load8(data, place) == _END else BAD_LENGTH
+        if position == end - 1:
+            return length if load8(data, position) == _END else BAD_LENGTH
         if size != _BLOCK:
             return BAD_LENGTH
 
 
 @kernel("u1 i8 i8 u1 u1 x x i8")
-def locate_spark_cells(data, starts, ends, wanted, header, header_length, count, out):
-    """Write hash functions and 64-bit words of the wanted cells that begin with a header and are whole; else 0 and 0.
+def locate_spark_cells(data, starts, ends, selected, header, header_length, count, out):
+    """Write hash functions and 64-bit words of the selected cells that begin with a header and are whole; else 0 and 0.
 
     A cell is a Java stream: the header, block data, and an end mark.
     """
-    found = 0
+    num_cells = 0
     for i in range(count):
         out[2 * i] = out[2 * i + 1] = 0
-        start, end, place = starts[i], ends[i], 0
-        if wanted[i] == 0 or end - start <= header_length + 2 + _HEAD:
+        start, end, position = starts[i], ends[i], 0
+        if selected[i] == 0 or end - start <= header_length + 2 + _HEAD:
             continue
-        while place < header_length and load8(data, start + place) == load8(header, place):
-            place += 1
-        if place < header_length:
+        while position < header_length and load8(data, start + position) == load8(header, position):
+            position += 1
+        if position < header_length:
             continue
         length = has_blocks(data, start + header_length, end)
         if length < _HEAD + 8:
@@ -158,8 +158,8 @@ def locate_spark_cells(data, starts, ends, wanted, header, header_length, count,
         is_sound = load_big32(data, first) == 1 and 0 < num_hashes <= _MOST_HASHES
         if is_sound and num_words > 0 and length == _HEAD + 8 * num_words:
             out[2 * i], out[2 * i + 1] = num_hashes, num_words
-            found += 1
-    return found
+            num_cells += 1
+    return num_cells
 
 
 @kernel("i8 x u1 i8 i8 x x u1")
@@ -168,7 +168,7 @@ def probe_spark_cells(hashes, num_items, data, starts, shapes, header_length, co
 
     `shapes` are those of `locate_spark_cells`, of cells with the same header.
     """
-    found = 0
+    num_cells = 0
     for i in range(count):
         num_hashes, num_words = shapes[2 * i], shapes[2 * i + 1]
         may = 1 if num_words == 0 else 0
@@ -182,10 +182,10 @@ def probe_spark_cells(hashes, num_items, data, starts, shapes, header_length, co
                 byte = byte_of_bit(bit)
                 block = byte >> 10
                 left = length - (block << 10)  # bytes of the payload from this block on
-                place = first + block * (_BLOCK + 5) + (5 if left > 255 else 2) + (byte & (_BLOCK - 1))
-                may = (load8(data, place) >> (bit & 7)) & 1
+                position = first + block * (_BLOCK + 5) + (5 if left > 255 else 2) + (byte & (_BLOCK - 1))
+                may = (load8(data, position) >> (bit & 7)) & 1
                 number += 1
             item += 1
         out[i] = may
-        found += may
-    return found
+        num_cells += may
+    return num_cells

@@ -101,8 +101,8 @@ def _mean(test: Expression, meaning: _Meaning) -> Expression:
         operand = [meaning(value) for value in _items(operand)]
     elif predicate.op not in ("startswith", "like", "is nan"):
         operand = meaning(operand)
-    made = ColumnPredicate(predicate.name, predicate.op, operand)
-    return ~made if negated else made
+    meant = ColumnPredicate(predicate.name, predicate.op, operand)
+    return ~meant if negated else meant
 
 
 def _items(operand: LiteralValue) -> list[LiteralValue]:

@@ -60,8 +60,8 @@ def item_hashes(tests: Sequence[Expression]) -> np.ndarray | None:
         if kind is None:
             continue  # counts as true
         leaf = _INTEGER if kind == "integers" else _TEXT
-        found = domain_predicate(replace(predicate), leaf, key_domain(leaf), False).ranges
-        ranges[kind] = intersection(ranges[kind], found) if kind in ranges else found
+        keys = domain_predicate(replace(predicate), leaf, key_domain(leaf), False).ranges
+        ranges[kind] = intersection(ranges[kind], keys) if kind in ranges else keys
     if len(ranges) != 1:
         return None
     ((kind, keys),) = ranges.items()

@@ -183,38 +183,37 @@ def _codes(vector: ColumnVector) -> np.ndarray:
 def _plain(each: CellValues, exists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the bytes of bounds, and position and length of each; position UNKNOWN where there is none."""
     vector, codes = each.vector, np.maximum(_codes(each.vector), 0).astype(np.int64)
-    places = np.full((len(codes), 2), UNKNOWN, np.int64)
+    bounds = np.full((len(codes), 2), UNKNOWN, np.int64)
     if vector.offsets is not None:
         starts, ends = vector.string_bounds()
         if len(starts):
-            found = np.stack([starts[codes], ends[codes] - starts[codes]], axis=1)
-            places[exists] = found[exists]
-        return vector.values, places
+            bounds[exists] = np.stack([starts[codes], ends[codes] - starts[codes]], axis=1)[exists]
+        return vector.values, bounds
     values = np.ascontiguousarray(vector.values)
     width = each.leaf.type_length or each.domain.width if values.dtype == np.uint8 else values.dtype.itemsize
-    places[exists] = np.stack([codes * width, np.full(len(codes), width)], axis=1)[exists]
-    return values.view(np.uint8), places
+    bounds[exists] = np.stack([codes * width, np.full(len(codes), width)], axis=1)[exists]
+    return values.view(np.uint8), bounds
 
 
-def _widen(data: np.ndarray, places: np.ndarray, is_high: bool) -> tuple[np.ndarray, np.ndarray]:
+def _widen(data: np.ndarray, bounds: np.ndarray, is_high: bool) -> tuple[np.ndarray, np.ndarray]:
     """Widen bounds in Java's order of strings, by UTF-16 units, to bounds in the order of bytes.
 
     That order has characters beyond U+FFFF before those from U+E000 on. An upper bound ends before the first one from
     U+E000 to U+FFFF, and then has anything; a lower one before the first beyond U+FFFF, and then has bytes from EE.
     """
     if not (data >= _FIRST_AFTER_SURROGATES).any():
-        return data, places
+        return data, bounds
     added = bytearray()
-    places = places.copy()
-    for cell in np.flatnonzero(places[:, 0] >= 0).tolist():
-        start, length = places[cell].tolist()
+    bounds = bounds.copy()
+    for cell in np.flatnonzero(bounds[:, 0] >= 0).tolist():
+        start, length = bounds[cell].tolist()
         text = data[start : start + length].tobytes()
         cut = next((at for at, byte in enumerate(text) if _is_cut(byte, is_high)), None)
         if cut is not None:
             bound = text[:cut] + (b"\xff" if is_high else bytes([_FIRST_AFTER_SURROGATES]))
-            places[cell] = len(data) + len(added), len(bound)
+            bounds[cell] = len(data) + len(added), len(bound)
             added += bound
-    return np.concatenate([data, np.frombuffer(bytes(added), np.uint8)]), places
+    return np.concatenate([data, np.frombuffer(bytes(added), np.uint8)]), bounds
 
 
 def _is_cut(byte: int, is_high: bool) -> bool:
