@@ -110,7 +110,7 @@ def load_big32(data, position):
 
 @helper
 def has_blocks(data, position, end):
-    """Return the length of the block data that begins at a position and ends one byte before the end; BAD_LENGTH if none.
+    """Return the length of block data from a position to one byte before the end; BAD_LENGTH if there are none.
 
     All blocks but the last have 1,024 bytes, so that a byte of the payload is found without a walk.
     """
