@@ -83,13 +83,15 @@ def _run(words: list[str]) -> int:
     if do is None:
         parser.print_help(sys.stderr)
         return _USAGE_ERROR
+    from .keys import resolve_keys
+
     module, function = do
     run: Callable[..., int | None] = getattr(import_module(f".{module}", __name__), function)
-    return run(**options) or 0
+    return run(**resolve_keys(options)) or 0
 
 
 def describe_error(error: BaseException) -> str:
     """Return the text of an error, a system's as ``file: reason``."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return str(error) or type(error).__name__
+    return str(error).replace("pass decryption=", "pass --key-file or --key-provider") or type(error).__name__

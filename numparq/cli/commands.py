@@ -53,6 +53,10 @@ _TABLE_FORMAT: Argument = (
         "help": "tables of Delta Lake, Hudi, Iceberg: refuse them (auto), or take all their files (parquet)",
     },
 )
+_KEYS: tuple[Argument, ...] = (
+    ("--key-file", {"metavar": "JSON", "help": "keys of encrypted files, in a JSON file that nobody else may read"}),
+    ("--key-provider", {"metavar": "MODULE:NAME", "help": "keys of encrypted files, by an object of a Python module"}),
+)
 _COLUMNS: Argument = ("--columns", {**_NAME_LIST, "help": f"read only these columns{_NAME_LIST_HELP}"})
 _FILTER_HELP = (
     "such as: fare > 10 and zone in ('A', 'B'); with and, or, not and parentheses, = != < <= > >=, in, between, "
@@ -60,8 +64,13 @@ _FILTER_HELP = (
     "times in single quotes, odd names in backticks"
 )
 COMMANDS: dict[str, Command] = {
-    "schema": ("show", "schema", "print the schema as a tree", (_TABLE, _TABLE_FORMAT)),
-    "meta": ("show", "meta", "print the footer: row groups, columns, sizes, encodings", (_TABLE, _TABLE_FORMAT)),
+    "schema": ("show", "schema", "print the schema as a tree", (_TABLE, _TABLE_FORMAT, *_KEYS)),
+    "meta": (
+        "show",
+        "meta",
+        "print the footer: row groups, columns, sizes, encodings",
+        (_TABLE, _TABLE_FORMAT, *_KEYS),
+    ),
     "head": (
         "show",
         "head",
@@ -71,6 +80,7 @@ COMMANDS: dict[str, Command] = {
             ("-n", {"type": _row_count, "default": 10, "metavar": "ROWS", "help": "number of rows (10)"}),
             _COLUMNS,
             _TABLE_FORMAT,
+            *_KEYS,
         ),
     ),
     "plan": (
@@ -82,6 +92,7 @@ COMMANDS: dict[str, Command] = {
             ("--filter", {"metavar": "TEXT", "help": _FILTER_HELP}),
             _COLUMNS,
             _TABLE_FORMAT,
+            *_KEYS,
             (
                 "--pages",
                 {
@@ -99,6 +110,7 @@ COMMANDS: dict[str, Command] = {
             ("file", {"nargs": "+", "type": _input, "help": "the Parquet files; a directory stands for those in it"}),
             ("--strict", {"action": "store_true", "help": "count warnings as errors"}),
             ("--external-files", {"action": "store_true", "help": "also check external column chunks"}),
+            *_KEYS,
         ),
     ),
     "salvage": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
@@ -21,6 +22,9 @@ from numparq.util.pluralize import pluralize
 
 from .terminal import open_console
 
+if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
+
 _WIDTH = 72  # maximum characters of a column's map; each is one page or more
 _MIN_WIDTH = 8
 _COUNT_WIDTH = 16  # characters after a map: " 1,000 of 10,000"
@@ -28,14 +32,21 @@ _READ, _PARTIAL, _SKIPPED = "#", "+", "."
 _STYLES = {_READ: "green", _PARTIAL: "yellow", _SKIPPED: "dim"}
 
 
-def plan(file: str, filter: str | None, columns: list[str] | None, pages: bool, table_format: TableFormat) -> None:
+def plan(
+    file: str,
+    filter: str | None,
+    columns: list[str] | None,
+    pages: bool,
+    table_format: TableFormat,
+    decryption: KeySource | None = None,
+) -> None:
     """Print the read plan of a file or a dataset and, with `pages`, the maps of the pages."""
     console = open_console()
     if is_dataset_path(file):
-        with Dataset(file, table_format=table_format) as dataset:
+        with Dataset(file, table_format=table_format, decryption=decryption) as dataset:
             _plan_dataset(console, dataset, filter, columns, pages)
         return
-    with ReadableFile(file) as parquet:
+    with ReadableFile(file, decryption=decryption) as parquet:
         source = parquet.source
         opened = source.num_requests, source.num_bytes
         found = parquet.plan(columns, ScanOptions(filters=filter))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
@@ -17,11 +18,14 @@ from numparq.util.pluralize import pluralize
 from . import describe_error
 from .terminal import open_console
 
+if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
+
 VALID, INVALID, UNREADABLE = 0, 1, 2
 _COLORS = {"error": "bold red", "warning": "yellow"}
 
 
-def verify(file: list[str], strict: bool, external_files: bool = False) -> int:
+def verify(file: list[str], strict: bool, external_files: bool = False, decryption: KeySource | None = None) -> int:
     """Print the deviations of files from the specification; a directory stands for its files.
 
     Return 0 if all are sound, 1 if any has errors (with `strict` also warnings), 2 if any cannot be read as Parquet.
@@ -29,7 +33,7 @@ def verify(file: list[str], strict: bool, external_files: bool = False) -> int:
     status = VALID
     for name in _files(file):
         try:
-            report = check_file(name, external_files=external_files, progress=True)
+            report = check_file(name, external_files=external_files, decryption=decryption, progress=True)
         except (ParquetError, OSError) as error:
             print(f"numparq: {describe_error(error)}", file=sys.stderr)
             status = UNREADABLE

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.crypto.key import KeySource
+    from numparq.format.encryption_metadata import EncryptionMetadata
     from numparq.format.geospatial import GeospatialColumn
     from numparq.format.schema import Schema
     from numparq.format.thrift.decode import Record
@@ -64,6 +65,8 @@ class ParquetFile(ReadableTable):
         Number of row groups.
     geospatial : dict of str to GeospatialColumn
         Geospatial columns by name: kind, CRS, bounding boxes.
+    encryption : EncryptionMetadata or None
+        How the file is encrypted: mode, algorithm and key metadata, which take no keys; None: it is not.
     coalescing : Coalescing
         Rule for fetching byte ranges together: as given, or the default for local files or object stores.
     source : Source
@@ -136,6 +139,11 @@ class ParquetFile(ReadableTable):
     def geospatial(self) -> dict[str, GeospatialColumn]:
         """Geospatial columns by name: kind, CRS, bounding boxes."""
         return self._file.geospatial
+
+    @property
+    def encryption(self) -> EncryptionMetadata | None:
+        """How the file is encrypted; None: it is not."""
+        return self._file.encryption
 
     @property
     def coalescing(self) -> Coalescing:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numparq.io.multi_file_source import MultiFileSource
     from numparq.typing import PathOrBuffer
 
+    from .encryption_metadata import EncryptionMetadata
     from .geospatial import GeospatialColumn
     from .key_values.spark import SparkCalendar
     from .thrift.decode import Record
@@ -206,6 +207,14 @@ class OpenFile(Reopenable):
         """The complete FileMetaData."""
         with error_context(file=self.source.name):
             return self.footer.record
+
+    @cached_property
+    def encryption(self) -> EncryptionMetadata | None:
+        """How the file is encrypted, known without keys; None: it is not."""
+        from .footer.read_encryption import read_encryption
+
+        with error_context(file=self.source.name):
+            return read_encryption(self.source, self.footer)
 
     @cached_property
     def geospatial(self) -> dict[str, GeospatialColumn]:

@@ -73,7 +73,7 @@ def test_failures_name_the_path_as_given_and_the_reason(words, message, tmp_path
 
 
 def test_interrupt_exits_quietly(path, monkeypatch, capsys):
-    def interrupt(file, table_format):
+    def interrupt(file, table_format, decryption):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("numparq.cli.show.schema", interrupt)

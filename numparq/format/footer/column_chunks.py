@@ -155,6 +155,10 @@ class ColumnChunks:
             self.encrypted.open_metadata(ordinals, self._words_of)
         return self._words_of(layout, ordinals)
 
+    def read_stored_words(self, layout: ThriftLayout, row_groups: Any, columns: Any) -> np.ndarray:
+        """Read a projection as `read_words` does, of fields that need no key: nothing is decrypted."""
+        return self._words_of(layout, self._ordinals(row_groups, columns))
+
     def open_all(self) -> None:
         """Decrypt the metadata of all chunks, as far as their keys are known."""
         if self.encrypted is not None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from numparq.crypto.key import Key
 from numparq.errors import DecryptionError
 from numparq.keys.key_material import decode_base64
+from numparq.keys.private_file import read_private
 from numparq.keys.wrapping import unwrap_locally, wrap_locally
 from numparq.typing import PathLike
 
 if TYPE_CHECKING:
     from typing import NoReturn
-
-_MAX_BYTES = 1 << 20
 
 
 class FileKms:
@@ -48,7 +46,7 @@ class FileKms:
 
     def __init__(self, path: PathLike) -> None:
         self._path = os.fsdecode(path)
-        self._keys = _parse(_read_private(self._path), self._path)
+        self._keys = _parse(read_private(self._path), self._path)
 
     def wrap_key(self, key: bytes, master_key_id: str) -> str:
         """Return a key, encrypted by a master key, as text.
@@ -96,18 +94,6 @@ class FileKms:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a FileKms has keys and cannot be pickled or copied")
-
-
-def _read_private(path: str) -> bytes:
-    """Return the bytes of a file; PermissionError if others than its owner may read it."""
-    with open(path, "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
-            raise PermissionError(f"others may use the file of keys {path!r}: chmod 600 it")
-        data = file.read(_MAX_BYTES + 1)
-    if len(data) > _MAX_BYTES:
-        raise ValueError(f"the file of keys {path!r} has more than {_MAX_BYTES:,} bytes")
-    return data
 
 
 def _parse(data: bytes, path: str) -> dict[str, list[Key]]:

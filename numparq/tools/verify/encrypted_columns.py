@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from numparq.crypto.aad import ModuleId, ModuleType
 from numparq.errors import DecryptionError
 from numparq.format.encryption import describe_key, footer_key, retrieve_key
+from numparq.format.encryption_metadata import ColumnEncryption
 from numparq.format.schema import Leaf
 from numparq.io.source import Source
-from numparq.util.pluralize import agree_noun
 
 from .deviations import Findings, Location
 from .footer import DecodedFooter
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numparq.crypto.key import Key
 
 _SECRET_FIELDS = ("statistics", "geospatial_statistics")
-_MAX_NAMES = 20
 _FOOTER_KEY, _COLUMN_KEY = "ENCRYPTION_WITH_FOOTER_KEY", "ENCRYPTION_WITH_COLUMN_KEY"
 
 
@@ -47,21 +46,16 @@ def is_encrypted(chunk: dict[str, Any]) -> bool:
     return "crypto_metadata" in chunk or "encrypted_column_metadata" in chunk
 
 
-def describe_columns(metadata: dict[str, Any], leaves: list[Leaf | None]) -> list[str]:
-    """Return a line for each key, with the columns that are encrypted with it."""
-    columns: dict[str, dict[str, None]] = {}
+def encrypted_columns(metadata: dict[str, Any], leaves: list[Leaf | None]) -> dict[tuple[str, ...], ColumnEncryption]:
+    """Return what names the keys of the encrypted leaf columns."""
+    columns: dict[tuple[str, ...], ColumnEncryption] = {}
     for group in metadata.get("row_groups", []):
         for leaf, chunk in zip(leaves, group.get("columns", []), strict=False):
             if leaf is not None and is_encrypted(chunk):
-                columns.setdefault(_describe_key(chunk), {})[leaf.name] = None
-    return [
-        f"encrypted {agree_noun(len(names), 'column')}, {key}: {_list(list(names))}" for key, names in columns.items()
-    ]
-
-
-def _list(names: list[str]) -> str:
-    first = ", ".join(map(repr, names[:_MAX_NAMES]))
-    return first if len(names) <= _MAX_NAMES else f"{first} and {len(names) - _MAX_NAMES:,} more"
+                crypto = chunk.get("crypto_metadata") or {}
+                key_metadata = crypto.get(_COLUMN_KEY, {}).get("key_metadata")
+                columns.setdefault(leaf.path, ColumnEncryption(_FOOTER_KEY in crypto, key_metadata))
+    return columns
 
 
 def _describe_key(chunk: dict[str, Any]) -> str:
@@ -131,7 +125,7 @@ class _ChunkOpener:
             raise ModuleError("not-checked", f"the column is encrypted, {_describe_key(chunk)}; not checked: no key")
         if chunk.get("file_path"):
             raise ModuleError("not-checked", "the column is encrypted and in another file, for which no AAD is defined")
-        key = self._key(modules, tail.key_metadata)
+        key = self._key(modules, tail.footer_key_metadata)
         if "encrypted_column_metadata" in chunk:
             chunk["meta_data"] = self._open_metadata(modules, key, chunk["encrypted_column_metadata"])
         metadata = chunk.get("meta_data") or {}

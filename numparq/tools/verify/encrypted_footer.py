@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from numparq.crypto.aad import ModuleId, ModuleType
 from numparq.errors import DecryptionError
-from numparq.format.encryption import describe_key, footer_key
+from numparq.format.encryption import footer_key
+from numparq.format.encryption_metadata import EncryptionMetadata
 
 from .deviations import Findings
 from .modules import SIGNATURE_BYTES, FileModules, ModuleError, module_length
@@ -21,20 +22,20 @@ _IS_CTR = {"AES_GCM_V1": False, "AES_GCM_CTR_V1": True}
 def read_crypto_metadata(data: bytes, findings: Findings) -> tuple[dict[str, Any], int] | None:
     """Read FileCryptoMetaData, with which an encrypted footer begins; return it and its end, None if it is damaged."""
     try:
-        crypto, end = read_struct("FileCryptoMetaData", data, findings.add)
+        return read_struct("FileCryptoMetaData", data, findings.add)
     except ThriftDecodeError as error:
         findings.add("thrift-struct", f"FileCryptoMetaData cannot be read: {error}")
         return None
-    describe_encryption(
-        "encrypted footer", crypto.get("encryption_algorithm") or {}, crypto.get("key_metadata"), findings
-    )
-    return crypto, end
 
 
-def describe_encryption(mode: str, algorithm: dict[str, Any], key_metadata: bytes | None, findings: Findings) -> None:
-    """Note the mode, the algorithm and the footer's key metadata for the report."""
-    name = next(iter(algorithm), "an unknown algorithm")
-    findings.notes.append(f"{mode}, {name}, footer key: {describe_key(key_metadata)}")
+def describe_encryption(
+    algorithm: dict[str, Any], key_metadata: bytes | None, has_encrypted_footer: bool
+) -> EncryptionMetadata:
+    """Return how a file is encrypted, without its columns."""
+    name = next(iter(algorithm), "")
+    settings = algorithm.get(name, {})
+    prefix, needs_prefix = settings.get("aad_prefix"), settings.get("supply_aad_prefix", False)
+    return EncryptionMetadata(has_encrypted_footer, name, key_metadata, prefix, prefix is None and needs_prefix)
 
 
 def open_modules(algorithm: dict[str, Any], keys: KeySource | None, findings: Findings) -> FileModules | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.nested.nested_type import NestedType, is_variant
 from numparq.column.projection import select_columns
 from numparq.errors import DecryptionError, LimitError, ParquetError, UnsupportedError, error_context
 from numparq.file.readable_file import ReadableFile
+from numparq.format.bound_keys import bind_keys
 from numparq.format.schema import Leaf
 from numparq.io.open import open_source
 from numparq.io.sibling_files import SiblingFiles
@@ -17,7 +18,7 @@ from numparq.keys.provider import as_key_source
 from numparq.util.progress import ProgressBar
 
 from .deviations import Deviation, Findings, Location
-from .encrypted_columns import describe_columns, open_columns
+from .encrypted_columns import encrypted_columns, open_columns
 from .file_walk import describe_remains
 from .footer import DecodedFooter, check_footer, check_key_values
 from .row_groups import check_row_groups
@@ -135,6 +136,8 @@ def check_file(
         As `verify`.
     """
     keys = as_key_source(decryption)
+    if keys is not None:
+        keys = bind_keys(keys, path)
     source = open_source(path)
     findings = Findings()
     try:
@@ -169,12 +172,15 @@ def _check_all(
         findings.notes += describe_remains(source)
         return {}
     if tail.is_locked:
+        findings.notes += tail.encryption.describe() if tail.encryption is not None else []
         return {}
     root = read_schema_tree(tail.metadata, findings)
     if root is None:
         return tail.metadata
     leaves = schema_leaves(root)
-    findings.notes += describe_columns(tail.metadata, leaves)
+    if tail.encryption is not None:
+        columns = encrypted_columns(tail.metadata, leaves)
+        findings.notes += replace(tail.encryption, columns=columns).describe()
     encrypted = open_columns(source, tail, leaves, findings)
     check_key_values(tail.metadata, root, findings)
     orders = orders_by_name(leaves, read_column_orders(tail.metadata, len(leaves), findings))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numparq.errors import InvalidFileError
+from numparq.format.encryption_metadata import EncryptionMetadata
 from numparq.format.footer.tail import ENCRYPTED_MAGIC, MAGIC
 from numparq.format.key_values.arrow import decode_schema_message
 from numparq.format.key_values.flatbuffer import FlatbufferError
@@ -40,14 +41,19 @@ class DecodedFooter:
     ----------
     modules : FileModules or None
         Decryptor of an encrypted file, if keys were given.
-    key_metadata : bytes or None
-        Key metadata of the footer key.
+    encryption : EncryptionMetadata or None
+        How the file is encrypted, without its columns; None: it is not.
     """
 
     start: int
     metadata: dict[str, Any]
     modules: FileModules | None = None
-    key_metadata: bytes | None = None
+    encryption: EncryptionMetadata | None = None
+
+    @property
+    def footer_key_metadata(self) -> bytes | None:
+        """Key metadata of the footer key."""
+        return None if self.encryption is None else self.encryption.footer_key_metadata
 
     @property
     def is_locked(self) -> bool:
@@ -98,13 +104,14 @@ def _open_footer(data: bytes, start: int, findings: Findings, keys: KeySource | 
     crypto, end = crypto_metadata
     if keys is None:
         findings.add("not-checked", "the footer is encrypted; not checked: no key")
-    modules = open_modules(crypto.get("encryption_algorithm") or {}, keys, findings)
-    key_metadata = crypto.get("key_metadata")
+    algorithm, key_metadata = crypto.get("encryption_algorithm") or {}, crypto.get("key_metadata")
+    encryption = describe_encryption(algorithm, key_metadata, has_encrypted_footer=True)
+    modules = open_modules(algorithm, keys, findings)
     plaintext = None if modules is None else open_footer(data[end:], modules, key_metadata, findings)
     if plaintext is None:
-        return DecodedFooter(start, {})
+        return DecodedFooter(start, {}, encryption=encryption)
     footer = _decode_footer(plaintext, start, findings)
-    return footer and replace(footer, modules=modules, key_metadata=key_metadata)
+    return footer and replace(footer, modules=modules, encryption=encryption)
 
 
 def _check_encryption(footer: DecodedFooter, data: bytes, findings: Findings, keys: KeySource | None) -> DecodedFooter:
@@ -115,11 +122,11 @@ def _check_encryption(footer: DecodedFooter, data: bytes, findings: Findings, ke
             findings.add("file-plain", "keys were given, but the file is not encrypted")
         return footer
     key_metadata = footer.metadata.get("footer_signing_key_metadata")
-    describe_encryption("plaintext footer", algorithm, key_metadata, findings)
+    encryption = describe_encryption(algorithm, key_metadata, has_encrypted_footer=False)
     modules = open_modules(algorithm, keys, findings)
     if modules is not None and modules.keys.check_footer_integrity:
         check_signature(data, modules, key_metadata, findings)
-    return replace(footer, modules=modules, key_metadata=key_metadata)
+    return replace(footer, modules=modules, encryption=encryption)
 
 
 def _decode_footer(data: bytes, start: int, findings: Findings) -> DecodedFooter | None:

@@ -45,7 +45,7 @@ def test_keys_are_wrapped_by_the_newest_version(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="has no modes of files")
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601])
 def test_files_that_others_may_use_are_refused(tmp_path, mode):
-    with pytest.raises(PermissionError, match=r"others may use the file of keys '.*keys.json': chmod 600 it"):
+    with pytest.raises(PermissionError, match=r"others may use the file of keys '.*keys.json'; run: chmod 600 "):
         FileKms(key_file(tmp_path, {"a": text(OLD)}, mode))
     FileKms(key_file(tmp_path, {"a": text(OLD)}, 0o400))
 

@@ -1,0 +1,116 @@
+"""Commands with and without keys: `--key-file`, `--key-provider`, and what an encrypted file shows to anybody."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+
+import pandas as pd
+import pytest
+
+import numparq
+from numparq.cli import main
+
+FOOTER_KEY, COLUMN_KEY = b"f" * 16, b"c" * 16
+KEYS = numparq.Encryption(FOOTER_KEY, {"salary": COLUMN_KEY}, key_metadata={None: b"kf", "salary": b"kc"})
+VISIBLE = numparq.Encryption(
+    FOOTER_KEY, {"salary": COLUMN_KEY}, key_metadata={None: b"kf", "salary": b"kc"}, plaintext_footer=True
+)
+COMMANDS = [["schema"], ["meta"], ["head"], ["plan", "--filter", "salary > 3"], ["verify"]]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"name": ["Ada", "Bob"], "salary": [9100, 8700]})
+    numparq.to_parquet(frame, "locked.parquet", encryption=KEYS)
+    numparq.to_parquet(frame, "visible.parquet", encryption=VISIBLE)
+    numparq.to_parquet(frame, "plain.parquet")
+    keys = {
+        "footer_key": base64.b64encode(FOOTER_KEY).decode(),
+        "column_keys": {"salary": base64.b64encode(COLUMN_KEY).decode()},
+    }
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps(keys))
+    path.chmod(0o600)
+    return tmp_path
+
+
+@pytest.mark.parametrize("file", ["locked.parquet", "visible.parquet"])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_commands_with_a_key_file(files, capsys, command, file):
+    name, *options = command
+    assert main([name, file, *options, "--key-file", "keys.json"]) == 0
+    found = capsys.readouterr()
+    assert found.err == ""
+    expected = {"schema": "salary", "meta": "name", "head": "9100", "plan": "row group 0", "verify": "sound\n"}[name]
+    assert expected in found.out
+
+
+def test_commands_with_a_key_provider(files, capsys, monkeypatch):
+    (files / "lake_keys.py").write_text(
+        "import numparq\n\ndef read():\n    return numparq.Decryption(b'f' * 16, {'salary': b'c' * 16})\n"
+    )
+    monkeypatch.syspath_prepend(files)
+    for name, *options in COMMANDS:
+        assert main([name, "locked.parquet", *options, "--key-provider", "lake_keys:read"]) == 0
+    assert "9100" in capsys.readouterr().out
+    assert main(["head", "locked.parquet", "--key-provider", "lake_keys:other"]) == 1
+    assert "the key provider 'lake_keys:other' was not found" in capsys.readouterr().err
+    sys.modules.pop("lake_keys", None)
+
+
+def test_schema_and_meta_without_keys(files, capsys):
+    assert main(["schema", "locked.parquet"]) == 0
+    assert capsys.readouterr().out == (
+        f"locked.parquet: {(files / 'locked.parquet').stat().st_size:,} bytes\n"
+        "locked.parquet: encrypted footer, AES_GCM_V1, footer key: key metadata b'kf'\n"
+    )
+    assert main(["meta", "locked.parquet"]) == 0
+    assert "encrypted footer, AES_GCM_V1, footer key: key metadata b'kf'" in capsys.readouterr().out
+    assert main(["schema", "visible.parquet"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == [
+        "plaintext footer, AES_GCM_V1, footer key: key metadata b'kf'",
+        "encrypted column, key metadata b'kc': 'salary'",
+    ]
+    assert any("salary" in line for line in lines[:-2])
+    assert main(["meta", "visible.parquet"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (salary,) = (row for row in rows if row[:1] == ["salary"])
+    assert salary[1] == "INT64"
+    assert "?" in salary, "its null count is encrypted"
+
+
+def test_rows_without_keys(files, capsys):
+    for command in (["head", "locked.parquet"], ["plan", "locked.parquet"]):
+        assert main(command) == 1
+        message = capsys.readouterr().err
+        assert "the footer is encrypted; pass --key-file or --key-provider (key metadata b'kf')" in message
+    assert main(["head", "visible.parquet", "--columns", "name"]) == 0
+    assert "Ada" in capsys.readouterr().out
+    assert main(["verify", "locked.parquet", "visible.parquet"]) == 0
+    assert capsys.readouterr().out.count("not checked: no key") == 2
+
+
+def test_a_column_without_its_key_in_meta(files, capsys):
+    path = files / "footer.json"
+    path.write_text(json.dumps({"footer_key": base64.b64encode(FOOTER_KEY).decode()}))
+    path.chmod(0o600)
+    assert main(["meta", "locked.parquet", "--key-file", "footer.json"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["salary", "(encrypted)", "?", "?", "?", "?"] in rows
+
+
+def test_key_files_that_are_refused(files, capsys):
+    (files / "keys.json").chmod(0o644)
+    assert main(["head", "locked.parquet", "--key-file", "keys.json"]) == 1
+    assert "others may use the file of keys 'keys.json'; run: chmod 600 keys.json" in capsys.readouterr().err
+    (files / "keys.json").chmod(0o600)
+    assert main(["head", "plain.parquet", "--key-file", "keys.json"]) == 1
+    assert "the file is not encrypted" in capsys.readouterr().err
+    assert main(["head", "locked.parquet", "--key-file", "keys.json", "--key-provider", "a:b"]) == 1
+    assert "--key-file and --key-provider exclude each other" in capsys.readouterr().err
+    assert main(["head", "locked.parquet", "--key-file", "missing.json"]) == 1
+    assert "missing.json: No such file" in capsys.readouterr().err
