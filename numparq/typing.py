@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeAlias, TypedDict, Union
 
 from .util.column_name import ColumnName as ColumnName
@@ -96,8 +96,13 @@ FileSystem: TypeAlias = Any
 class EncryptionKeys(Protocol):
     """Keys of files to write, such as `numparq.Encryption`."""
 
-    def file_keys(self, paths: Sequence[tuple[str, ...]]) -> FileKeys:
-        """Return the keys of a file with these leaf columns; SchemaError for a name that matches none."""
+    def file_keys(
+        self, paths: Sequence[tuple[str, ...]], material_names: Callable[[], Collection[str]] | None = None
+    ) -> FileKeys:
+        """Return the keys of a file with these leaf columns; SchemaError for a name that matches none.
+
+        `material_names` returns names in the file of key material that are in use; None: no such file can be written.
+        """
 
     def may_encrypt(self, column: str) -> bool:
         """Whether a column, or any leaf column of it, may be encrypted."""

@@ -20,6 +20,7 @@ from numparq.typing import Columns, Filters, PathOrPaths, Resolve, RowRange, Sto
 from numparq.util.arguments import check_list, explain_unknown_arguments, thread_count
 from numparq.util.pluralize import agree_noun
 
+from .discover.open_files import keys_of_file
 from .discover.snapshot import DatasetSnapshot
 from .prune.pruners import FilePruner
 from .scan.query import DatasetQuery
@@ -161,7 +162,7 @@ class Dataset(ReadableTable, Reopenable):
     def _keys_of_single_file(self) -> KeySource | None:
         """Return the keys of the only file."""
         keys = self._contents.keys
-        return None if keys is None else keys.of(self._contents.files[0].committed_path(keys.is_local))
+        return None if keys is None else keys_of_file(keys, self._contents.files[0], self._contents.listing)
 
     @property
     def partition_keys(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from numparq.errors import ParquetError, UnsupportedError
 from numparq.format.schema import Leaf
+from numparq.io.sink import Sink
 from numparq.keys.provider import as_encryption_keys
 from numparq.typing import EncryptionKeys
 
@@ -38,12 +39,18 @@ def encoding_options(options: WriterOptions) -> WriterOptions:
     return replace(options, write_page_checksum=False)
 
 
-def begin_encryption(encryption: EncryptionKeys, leaves: Sequence[Leaf], options: WriterOptions) -> FileEncryption:
-    """Return the sealers of one file, which has an AAD of its own."""
+def begin_encryption(
+    encryption: EncryptionKeys, leaves: Sequence[Leaf], options: WriterOptions, sink: Sink
+) -> FileEncryption:
+    """Return the sealers of one file, which has an AAD of its own; key material outside it is committed with it."""
     from numparq.format.file_encryption import FileEncryption
+    from numparq.keys.material_file import material_names, store_material
 
     paths = [leaf.path for leaf in leaves]
-    return FileEncryption(encryption.file_keys(paths), paths, bool(options.write_page_checksum))
+    keys = encryption.file_keys(paths, material_names(sink))
+    if keys.material is not None:
+        store_material(sink, keys.material)
+    return FileEncryption(keys, paths, bool(options.write_page_checksum))
 
 
 def hide_values(error: ParquetError, encryption: EncryptionKeys | None) -> None:

@@ -219,7 +219,7 @@ class ParquetWriter(TransactionalWriter):
         assembly.sorting_columns = writer_options.sorting_column_structs(self._sorted_by, plan.leaves)
         self._check_category_order(shredded)
         if self._encryption is not None:
-            assembly.encryption = begin_encryption(self._encryption, plan.leaves, self._options)
+            assembly.encryption = begin_encryption(self._encryption, plan.leaves, self._options, self._sink)
         if self._existing:
             leaves = self._retyped_leaves(self._existing.columns, self._columns, assembly)
             self._extend_key_values(shredded)  # after this only the sink can fail, which ends the writer

@@ -47,6 +47,7 @@ class FileKeys(NamedTuple):
     store_aad_prefix: bool
     footer: ModuleKey
     leaves: Sequence[ModuleKey | None]
+    material: Mapping[str, str] | None = None  # to store in a file next to the data file
 
 
 class FileEncryption:

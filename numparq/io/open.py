@@ -38,8 +38,10 @@ def open_sink(path: PathOrBuffer | Sink | None, storage_options: StorageOptions 
             return StreamSink(path)
         raise TypeError(f"path must be a str, PathLike, binary file object or None, not {type(path).__name__}")
     name = os.fsdecode(path)
-    filesystem, place = _resolve(name, storage_options or {}, filesystem)
-    return open_local_sink(place) if filesystem is None else open_filesystem_sink(filesystem, place, name)
+    resolved, place = _resolve(name, storage_options or {}, filesystem)
+    sink = open_local_sink(place) if resolved is None else open_filesystem_sink(resolved, place, name)
+    sink.location = name, storage_options, filesystem
+    return sink
 
 
 def _resolve(name: str, storage_options: Mapping[str, Any], filesystem: Any) -> tuple[Any, str]:

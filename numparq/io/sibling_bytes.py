@@ -36,14 +36,16 @@ def real_path(path: str) -> str:
 def read_sibling(path: str, storage_options: StorageOptions, filesystem: FileSystem, name: str) -> bytes:
     """Return a small file in the folder of another; FileNotFoundError if there is none.
 
-    A local path may be a symbolic link: the folder that it leads to is searched as well.
+    A local path may be a symbolic link: a file that is named after the one that it leads to, and next to it, will do.
     """
     try:
         return _read(sibling_path(path, name), storage_options, filesystem)
     except FileNotFoundError:
         if filesystem is not None or not os.path.islink(path):
             raise
-        return _read(sibling_path(real_path(path), name), storage_options, filesystem)
+        real = real_path(path)
+        name = name.replace(base_name(path), base_name(real))
+        return _read(sibling_path(real, name), storage_options, filesystem)
 
 
 def _read(path: str, storage_options: StorageOptions, filesystem: FileSystem) -> bytes:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numparq.util.pluralize import pluralize
 from numparq.util.transaction import foreign_process_error
+
+if TYPE_CHECKING:
+    from numparq.typing import FileSystem, StorageOptions
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space, or write to another disk",
@@ -39,8 +42,24 @@ def explain_write_error(error: OSError, name: str, position: int) -> OSError:
 class Sink:
     """A file being written; as a context manager it commits at the end and aborts on an exception.
 
-    `position` is the number of bytes written so far, buffered ones included.
+    Attributes
+    ----------
+    name : str
+        Name in messages.
+    position : int
+        Number of bytes written so far, buffered ones included.
+    location : tuple or None
+        Path or URL, storage options and file system, if it was opened by a path.
+    create_sibling : callable or None
+        Function that opens a new file in the same folder of a dataset, by its file name, which the commit adds as well.
+    before, after : Sink or None
+        Complete files that are committed before and after this one, and aborted with it.
     """
+
+    location: tuple[str, StorageOptions, FileSystem] | None = None
+    create_sibling: Callable[[str], Sink] | None = None
+    before: Sink | None = None
+    after: Sink | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -112,9 +131,14 @@ class Sink:
         if self._state is _COMMITTED:
             return
         self.flush()
+        if self.before is not None:
+            self.before.commit()
         with self.abort_on_error():
             self._complete()
         self._state = _COMMITTED
+        if self.after is not None:
+            with suppress(OSError):  # the file is complete without it
+                self.after.commit()
 
     def abort(self) -> None:
         """Discard what was written as far as possible; does nothing after `commit`."""
@@ -128,6 +152,9 @@ class Sink:
                 self._discard()
             else:
                 self._release()
+            for companion in (self.before, self.after):
+                if companion is not None:
+                    companion._abort(state)
 
     def _write(self, view: memoryview) -> int:
         """Write some of the bytes and return how many."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from numparq.crypto.key import Key
 from numparq.crypto.part_prefix import PartPrefix
@@ -97,8 +97,22 @@ class Encryption:
         """Whether a column, or any leaf column of it, may be encrypted."""
         return self._modes.encrypts_others or covers(self._columns, column)
 
-    def file_keys(self, paths: Sequence[tuple[str, ...]]) -> FileKeys:
-        """Return the keys of a file with these leaf columns; SchemaError for a name that matches none."""
+    def file_keys(
+        self, paths: Sequence[tuple[str, ...]], material_names: Callable[[], Collection[str]] | None = None
+    ) -> FileKeys:
+        """Return the keys of a file with these leaf columns; SchemaError for a name that matches none.
+
+        Parameters
+        ----------
+        paths : sequence of tuple of str
+            Paths of the leaf columns.
+        material_names : callable, optional
+            Function that returns names in the file of key material that are in use; None: no such file can be written.
+
+        Returns
+        -------
+        FileKeys
+        """
         other = self._footer if self._modes.encrypts_others else None
         names = match_leaves(self._columns, paths)
         leaves = [other if name is None else self._columns[name] for name in names]

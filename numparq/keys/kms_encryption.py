@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from numparq.crypto.key import NAME_A_PROVIDER, Key
@@ -17,7 +17,7 @@ from numparq.util.pluralize import pluralize
 
 from .client import KmsClient, check_client, describe_client
 from .encryption_modes import EncryptionModes
-from .key_material import KeyMaterial
+from .key_material import KeyMaterial, KeyReference
 from .leaf_keys import covers, match_leaves
 from .material_file import FOOTER_KEY
 from .wrapping import Wrapper
@@ -111,14 +111,37 @@ class KmsEncryption:
         """Whether a column, or any leaf column of it, may be encrypted."""
         return self._modes.encrypts_others or covers(self._master_keys, column)
 
-    def file_keys(self, paths: Sequence[tuple[str, ...]]) -> FileKeys:
-        """Return new keys of a file with these leaf columns; SchemaError for a name that matches none."""
-        if not self._is_internal:
+    def file_keys(
+        self, paths: Sequence[tuple[str, ...]], material_names: Callable[[], Collection[str]] | None = None
+    ) -> FileKeys:
+        """Return new keys of a file with these leaf columns; SchemaError for a name that matches none.
+
+        Parameters
+        ----------
+        paths : sequence of tuple of str
+            Paths of the leaf columns.
+        material_names : callable, optional
+            Function that returns names in the file of key material that are in use; None: no such file can be written.
+
+        Returns
+        -------
+        FileKeys
+        """
+        if self._is_internal:
+            return self._make_keys(paths, lambda name, material: material.to_json(is_internal=True).encode())
+        if material_names is None:
             raise UnsupportedError(
                 "internal_key_material=False stores keys in a file next to the data file: write to a path, not into "
                 "memory or a file object"
             )
-        return self._make_keys(paths, lambda name, material: material.to_json(is_internal=True).encode())
+        names, entries = {*material_names()}, dict[str, str]()
+
+        def store(name: str, material: KeyMaterial) -> bytes:
+            name = _unused_name(name, names)
+            entries[name] = material.to_json(is_internal=False)
+            return KeyReference(name).to_json().encode()
+
+        return self._make_keys(paths, store)._replace(material=entries)
 
     def _make_keys(
         self, paths: Sequence[tuple[str, ...]], key_metadata: Callable[[str, KeyMaterial], bytes]
@@ -163,3 +186,8 @@ def _check_master_key(name: object, argument: str) -> str:
         kind = "an empty text" if name == "" else f"a {type(name).__name__}"
         raise TypeError(f"{argument} must name master keys of the KMS by str, not by {kind}")
     return name
+
+
+def _unused_name(name: str, used: Collection[str]) -> str:
+    """Return a name that the key material of a replaced file has not."""
+    return next(each for each in chain([name], (f"{name}-{number}" for number in count(1))) if each not in used)

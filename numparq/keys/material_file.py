@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
 
 from numparq.errors import DecryptionError, ParquetError
-from numparq.io.sibling_bytes import base_name
+from numparq.io.open import open_sink
+from numparq.io.sibling_bytes import base_name, read_sibling, real_path, sibling_path
+
+if TYPE_CHECKING:
+    from numparq.io.sink import Sink
 
 PREFIX, SUFFIX = "_KEY_MATERIAL_FOR_", ".json"
 FOOTER_KEY = "footerKey"
@@ -45,3 +50,45 @@ def parse_material_file(data: bytes) -> dict[str, str]:
 def encode_material_file(entries: Mapping[str, str]) -> bytes:
     """Return the bytes of a file of key material."""
     return json.dumps(entries, separators=(",", ":")).encode()
+
+
+def material_names(sink: Sink) -> Callable[[], Collection[str]] | None:
+    """Return a function for the names that the file of key material has already; None if there can be no such file."""
+    if sink.location is None and sink.create_sibling is None:
+        return None
+    return lambda: _stored_entries(sink).keys()
+
+
+def store_material(sink: Sink, entries: Mapping[str, str]) -> None:
+    """Add its key material to what a sink commits, so that no data file is ever without it.
+
+    The key material of a file that is replaced stays until the new file has its name.
+    """
+    stored = _stored_entries(sink)
+    sink.before = _write_entries(sink, {**stored, **entries})
+    if stored:
+        sink.after = _write_entries(sink, entries)
+
+
+def _stored_entries(sink: Sink) -> dict[str, str]:
+    """Return the key material of the file that a sink replaces; what cannot be read is of no use to it."""
+    if sink.location is None:
+        return {}
+    path, storage_options, filesystem = sink.location
+    try:
+        return parse_material_file(read_sibling(path, storage_options, filesystem, material_name(path)))
+    except (FileNotFoundError, ParquetError):
+        return {}
+
+
+def _write_entries(sink: Sink, entries: Mapping[str, str]) -> Sink:
+    """Return a sink with a file of key material that is complete, but not committed."""
+    if sink.location is None:
+        assert sink.create_sibling is not None
+        material = sink.create_sibling(material_name(sink.name))
+    else:
+        path, storage_options, filesystem = sink.location
+        path = path if filesystem is not None else real_path(path)
+        material = open_sink(sibling_path(path, material_name(path)), storage_options, filesystem)
+    material.write(encode_material_file(entries))
+    return material

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -102,9 +102,11 @@ class PartEncryption:
         """Whether a column, or any leaf column of it, may be encrypted."""
         return self._keys.may_encrypt(column)
 
-    def file_keys(self, paths: Sequence[tuple[str, ...]]) -> FileKeys:
+    def file_keys(
+        self, paths: Sequence[tuple[str, ...]], material_names: Callable[[], Collection[str]] | None = None
+    ) -> FileKeys:
         """Return the keys of the part's file."""
-        keys = self._keys.file_keys(paths)
+        keys = self._keys.file_keys(paths, material_names)
         if not isinstance(keys.aad_prefix, PartPrefix):
             return keys
         return keys._replace(aad_prefix=keys.aad_prefix.of(self._name_of(keys.aad_prefix)))

@@ -74,7 +74,7 @@ def open_files_unless_empty(
         for file, source in zip(files, sources, strict=True):
             waiting.append(source)
             if source.size or file.path in listing.named_paths:
-                own = None if keys is None else _keys_of_part(keys, file, listing)
+                own = None if keys is None else keys_of_file(keys, file, listing)
                 opened.append(OpenFile.from_source(source, coalescing, calendar, own))
             else:
                 source.close()
@@ -87,8 +87,8 @@ def open_files_unless_empty(
     return opened
 
 
-def _keys_of_part(keys: DatasetKeys, file: DataFile, listing: DatasetListing) -> KeySource:
-    """Return the keys of one file."""
+def keys_of_file(keys: DatasetKeys, file: DataFile, listing: DatasetListing) -> KeySource:
+    """Return the keys of one file, which may find key material next to it."""
     own = keys.of(file.committed_path(keys.is_local))
     return bind_keys(own, file.path, None, listing.filesystem)
 
