@@ -8,7 +8,7 @@ from typing import Protocol
 from .part_prefix import PartPrefix
 
 KEY_BYTES = (16, 24, 32)
-NAME_A_PROVIDER = "pass the name of a key provider instead of keys: decryption='package.module:attribute'"
+NAME_A_PROVIDER = "pass the name of a key provider instead of keys: 'package.module:attribute'"
 
 
 class Key:
@@ -36,12 +36,12 @@ class Key:
 
 
 def check_named(keys: object, owner: str) -> None:
-    """Raise TypeError if what an owner, named in the message, opened with keys cannot be pickled or copied.
+    """Raise TypeError if an owner of keys, named in the message, cannot be pickled or copied.
 
     The keys must be those of a provider (`numparq.keys.provider`), whose name is pickled and never a key.
     """
     if keys is not None and not getattr(keys, "are_named", False):
-        raise TypeError(f"{owner} opened with keys cannot be pickled or copied; {NAME_A_PROVIDER}")
+        raise TypeError(f"{owner} cannot be pickled or copied with its keys; {NAME_A_PROVIDER}")
 
 
 class KeySource(Protocol):

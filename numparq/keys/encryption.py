@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from numparq.crypto.key import Key
+from numparq.crypto.key import NAME_A_PROVIDER, Key
 from numparq.crypto.part_prefix import PartPrefix
 from numparq.format.file_encryption import FileKeys, ModuleKey
 from numparq.typing import ColumnName
 from numparq.util.pluralize import pluralize
 
+from .direct import Decryption
 from .encryption_modes import EncryptionModes
 from .leaf_keys import covers, match_leaves
 
@@ -88,9 +89,13 @@ class Encryption:
         return f"Encryption({', '.join(parts + self._modes.describe())})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError(
-            "an Encryption has keys and cannot be pickled or copied; pass the name of a key provider instead: "
-            "encryption='package.module:attribute'"
+        raise TypeError(f"keys cannot be pickled or copied; {NAME_A_PROVIDER}")
+
+    def as_decryption(self) -> Decryption:
+        """Return the same keys for reading, plaintext files allowed: commits compare existing files with new ones."""
+        column_keys = {name: each.key.value for name, each in self._columns.items() if not each.is_footer_key}
+        return Decryption(
+            self._footer.key.value, column_keys, aad_prefix=self._modes.aad_prefix, allow_plaintext_files=True
         )
 
     def may_encrypt(self, column: str) -> bool:

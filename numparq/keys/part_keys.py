@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from numparq.crypto.part_prefix import PartPrefix
 from numparq.io.filesystem import is_url, strip_file_scheme
@@ -73,7 +73,7 @@ class PartDecryption:
 
     def for_file(self, path: str | None, read_sibling: Callable[[str], bytes] | None) -> KeySource:
         """Return the keys of the part's file."""
-        return PartDecryption(cast("Any", self._keys).for_file(path, read_sibling), self.aad_prefix)
+        return PartDecryption(self._keys.for_file(path, read_sibling), self.aad_prefix)
 
     def __repr__(self) -> str:
         return f"PartDecryption({self._keys!r}, aad_prefix={self.aad_prefix!r})"
@@ -148,6 +148,16 @@ class DatasetKeys:
         if not isinstance(prefix, PartPrefix) or self.base is None:
             return self.keys
         return PartDecryption(self.keys, prefix.of(_part_name(self.base, path, self.is_local)))
+
+
+def commit_keys(
+    decryption: KeySource | None, encryption: EncryptionKeys | None, base: str, is_local: bool
+) -> DatasetKeys | None:
+    """Return the keys with which a commit opens parts: those given to read, or those of the new parts; else None."""
+    if decryption is None:
+        as_decryption = getattr(encryption, "as_decryption", None)
+        decryption = None if as_decryption is None else as_decryption()
+    return None if decryption is None else DatasetKeys.of_dataset(decryption, base, is_local)
 
 
 def keys_of_single_file(keys: KeySource | None, path: object, filesystem: object = None) -> KeySource | None:

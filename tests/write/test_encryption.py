@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import numparq
-from numparq.dataset.write.shared_job import SharedJob
 from numparq.errors import SchemaError, UnsupportedError
 from numparq.pandas.engine import NumparqImpl
 
@@ -206,16 +205,6 @@ def test_bounds_of_encrypted_geometries_are_not_in_a_plaintext_footer(name):
         key_value_metadata={"geo": json.dumps(geo)},
     )
     assert (b"bbox" in data) is (name == "open")
-
-
-def test_shared_jobs_refuse_encryption(tmp_path):
-    with pytest.raises(UnsupportedError, match=r"use numparq\.DatasetWriter"):
-        SharedJob.begin(tmp_path / "a", encryption=encryption())
-    assert list(tmp_path.iterdir()) == []
-    job = SharedJob.begin(tmp_path / "a")
-    with pytest.raises(UnsupportedError, match=r"use numparq\.DatasetWriter"):
-        job.task("0", encryption=encryption())
-    job.abort()
 
 
 def test_frames_added_to_an_encrypted_dataset(tmp_path):

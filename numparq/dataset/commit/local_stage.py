@@ -59,6 +59,8 @@ class LocalStage:
         Seconds for which the commit keeps the files that it removes.
     """
 
+    is_local = True
+
     def __init__(self, base: str, job: str, name: str, made: list[str], keep_seconds: float = 0) -> None:
         self.base, self.id, self.name = base, job, name
         self._keep_seconds = keep_seconds
@@ -306,6 +308,8 @@ class LocalJob:
     keep_seconds : float
         As of `LocalStage`.
     """
+
+    is_local = True
 
     def __init__(self, base: str, keep_seconds: float = 0) -> None:
         self.base = base

@@ -152,6 +152,8 @@ class RemoteJobBase:
         Unique id of the write.
     """
 
+    is_local = False
+
     def __init__(self, filesystem: Any, base: str, name_of: Callable[[str], str], alone: bool, job: str) -> None:
         self.base, self.id = base, job
         self._name_of, self._alone = name_of, alone

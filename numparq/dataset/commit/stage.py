@@ -22,10 +22,13 @@ class Job(Protocol):
         Unique id of the write.
     base : str
         Directory of the dataset.
+    is_local : bool
+        Whether it is on the local file system.
     """
 
     id: str
     base: str
+    is_local: bool
 
     def list_files(self) -> DirectoryListing:
         """List the files of the dataset."""
@@ -52,10 +55,13 @@ class Stage(Protocol):
         Unique id of the write.
     base : str
         Directory of the dataset.
+    is_local : bool
+        Whether it is on the local file system.
     """
 
     id: str
     base: str
+    is_local: bool
 
     def path(self, number: str) -> str:
         """Return the path or URL of a staged file, by its name in the stage."""

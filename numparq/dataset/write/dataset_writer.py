@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Unpack
 
+from numparq.crypto.key import KeySource
 from numparq.dataset.commit.local_stage import LocalJob
 from numparq.dataset.commit.record import CommitChanges
 from numparq.dataset.commit.remote_stage import RemoteJob
@@ -14,7 +15,7 @@ from numparq.dataset.commit.stage import Job
 from numparq.dataset.listing.files import DirectoryListing
 from numparq.dataset.listing.patterns import COMMON_METADATA_FILE, METADATA_FILE
 from numparq.dataset.listing.table_formats import check_no_table_below, check_plain_folder
-from numparq.errors import ParquetError, UnsupportedError, error_context
+from numparq.errors import DecryptionError, ParquetError, UnsupportedError, error_context
 from numparq.file.argument_advice import WRITE_ADVICE
 from numparq.file.category_order import CategoryOrder
 from numparq.file.encryption import hide_values
@@ -29,7 +30,8 @@ from numparq.from_pandas.arrow_stream import is_arrow_data, read_tables
 from numparq.from_pandas.frame import ShreddedFrame
 from numparq.from_pandas.user_schema import UserColumn, parse_schema
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
-from numparq.keys.provider import as_encryption_keys
+from numparq.keys.part_keys import commit_keys
+from numparq.keys.provider import as_encryption_keys, as_key_source
 from numparq.typing import ExistingDataBehavior, FileOptions, FrameOrArrow, PathLike, StorageOptions, TableFormat
 from numparq.util.arguments import check_flag, check_list, check_optional_positive_int, check_seconds
 from numparq.util.transaction import TransactionalWriter
@@ -43,7 +45,7 @@ from .existing_data import (
     read_stored_columns,
 )
 from .metadata_file import encode_metadata_files, parse_footer
-from .partition_files import FileLimits, PartitionedFileWriter, PartitionFiles
+from .partition_files import FileLimits, PartitionedFileWriter, PartitionFiles, writer_factory
 from .partition_frame import (
     FramePartitioner,
     PartitionedFrame,
@@ -52,6 +54,8 @@ from .partition_frame import (
     partition_table,
     shred_without_rows,
 )
+
+_NO_METADATA_FILE = "write_metadata_file=True would copy the footers of encrypted files as plaintext; leave it out"
 
 
 class DatasetWriter(TransactionalWriter):
@@ -83,6 +87,8 @@ class DatasetWriter(TransactionalWriter):
         those of earlier writes are removed, because they would be out of date.
     keep_replaced, table_format, threads, progress, storage_options, filesystem
         As in `numparq.to_parquet`.
+    decryption : Decryption or str, optional
+        Keys of the existing files, with whose columns new ones are compared; default: those of `encryption`.
     **options
         Options of each file, as in `numparq.ParquetWriter`.
 
@@ -119,6 +125,7 @@ class DatasetWriter(TransactionalWriter):
         max_bytes_per_file: int | None = None,
         write_metadata_file: bool = False,
         keep_replaced: float = 0,
+        decryption: KeySource | str | None = None,
         table_format: TableFormat = "auto",
         threads: int | None = None,
         progress: bool = False,
@@ -136,9 +143,7 @@ class DatasetWriter(TransactionalWriter):
         check_option_names("DatasetWriter", options, own, WRITE_ADVICE)
         self._encryption = as_encryption_keys(options.get("encryption"))
         if write_metadata_file and self._encryption is not None:
-            raise UnsupportedError(
-                "write_metadata_file=True would copy the footers of encrypted files as plaintext; leave it out"
-            )
+            raise UnsupportedError(_NO_METADATA_FILE)
         ParquetWriter(None, **options, threads=1, progress=False).abort()  # raises for wrong options
         self._schema, self._behavior = schema, existing_data_behavior
         self._columns = FramePartitioner(_labels(partition_cols))
@@ -158,7 +163,8 @@ class DatasetWriter(TransactionalWriter):
         keep_seconds = check_seconds(keep_replaced, "keep_replaced")
         place = _resolve_folder(path, table_format, storage_options, filesystem)
         self._job = _job(place, keep_seconds, alone=existing_data_behavior != "overwrite_or_ignore")
-        make_writer = partial(ParquetWriter, _context=self._workshop, **options)
+        self._keys = commit_keys(as_key_source(decryption), self._encryption, self._job.base, self._job.is_local)
+        make_writer = writer_factory(self._job, self._workshop, options)
         files = PartitionFiles(
             self._job.id, self._job.create_file, make_writer, limits, keep_footers=self._keep_footers
         )
@@ -226,20 +232,17 @@ class DatasetWriter(TransactionalWriter):
             self._known, self._own = self._own, None
             self._spread.close()
         known = frame.fit(self._known)
-        if known != self._known and self._behavior != "error" and self._encryption is None:
+        if known != self._known and self._behavior != "error":
             self._samples.append(_without_rows(frame.whole))
         self._known = known
 
     def _fit_to_existing(self, frame: PartitionedFrame) -> None:
-        """Cast the columns of the first frame to the types of a file that stays, where these hold all values.
-
-        Not with encryption: their footers may be encrypted with other keys.
-        """
-        if self._behavior == "error" or self._encryption is not None:
+        """Cast the columns of the first frame to the types of a file that stays, where these hold all values."""
+        if self._behavior == "error":
             return
         listing = self._job.list_files()
         changes = self._plan(listing, frame.partitions)
-        file = read_stored_columns(listing, changes, self._job.open_source)
+        file = read_stored_columns(listing, changes, self._job.open_source, self._keys)
         typed = parse_schema(self._schema).columns
         frame.fit_where_exact([each for each in file.columns if each.node.name not in typed], file.key_value_metadata)
 
@@ -266,7 +269,8 @@ class DatasetWriter(TransactionalWriter):
         check_no_table_below(found, self._job.base, self._table_format)
         changes = self._plan(found, self._written)
         if self._samples:
-            check_schemas_compatible(found, changes, self._job.open_source, list(map(OpenFile, self._samples)))
+            samples = list(map(OpenFile, self._samples))
+            check_schemas_compatible(found, changes, self._job.open_source, self._keys, samples)
         return self._with_metadata(changes, found) if self._keep_footers else changes
 
     def _plan(self, listing: DirectoryListing, written: Collection[PartitionValues]) -> CommitChanges:
@@ -319,7 +323,10 @@ def _read_footer(job: Job, path: str, footers: dict[str, Footer]) -> None:
     source = job.open_source(path)
     try:
         with error_context(file=path):
-            footers[path] = read_footer(source)[0]
+            try:
+                footers[path] = read_footer(source)[0]
+            except DecryptionError:
+                raise UnsupportedError(_NO_METADATA_FILE) from None
     finally:
         source.close()
 

@@ -17,11 +17,12 @@ from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.dataset.partitions.text import CANONICAL_TEXT_RULES, canonical_text
 from numparq.dataset.schema_merge.dataset_schema import check_one_table
 from numparq.dataset.schema_merge.null_columns import has_no_values
-from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
+from numparq.errors import DecryptionError, InvalidFileError, ParquetError, SchemaError, UnsupportedError
 from numparq.file.append_schema import file_columns
 from numparq.format.open_file import OpenFile
 from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.source import Source
+from numparq.keys.part_keys import DatasetKeys
 
 from .partition_frame import PartitionValues
 
@@ -200,6 +201,7 @@ def check_schemas_compatible(
     found: DirectoryListing,
     changes: CommitChanges,
     open_source: Callable[[str], Source],
+    keys: DatasetKeys | None,
     new: Sequence[OpenFile],
     same_name: Callable[[str], str] = str,
 ) -> None:
@@ -210,11 +212,11 @@ def check_schemas_compatible(
     if len(new) > 1:
         _check_one_table(new, same_name, "the written files do not form one table")
     try:
-        with _open_staying_files(found, changes, open_source) as staying:
+        with _open_staying_files(found, changes, open_source, keys) as staying:
             for file in staying:
                 what = "the written files do not form one table with the existing ones"
                 _check_one_table([file, *new], same_name, what)
-    except SchemaError:
+    except (SchemaError, DecryptionError):
         raise
     except (ParquetError, FileNotFoundError):
         return  # a file that is damaged, or replaced since the listing, cannot be compared
@@ -228,13 +230,16 @@ class StoredColumns(NamedTuple):
 
 
 def read_stored_columns(
-    listing: DirectoryListing, changes: CommitChanges, open_source: Callable[[str], Source]
+    listing: DirectoryListing,
+    changes: CommitChanges,
+    open_source: Callable[[str], Source],
+    keys: DatasetKeys | None,
 ) -> StoredColumns:
     """Return the columns with values of files that stay; none if all go, or if one is damaged."""
     columns: dict[str, UserColumn] = {}
     metadata: dict[str, bytes] = {}
     try:
-        with _open_staying_files(listing, changes, open_source) as staying:
+        with _open_staying_files(listing, changes, open_source, keys) as staying:
             for file in reversed(staying):  # the first one counts
                 metadata = dict(file.footer.key_value_metadata)
                 typed = _typed_columns(file)
@@ -244,6 +249,8 @@ def read_stored_columns(
                     for at, column in stored
                     if column.node.name in typed or not (has_no_values(file, at) or column.node.name in columns)
                 }
+    except DecryptionError:
+        raise
     except (ParquetError, FileNotFoundError):
         return StoredColumns((), {})
     return StoredColumns(list(columns.values()), metadata)
@@ -251,20 +258,38 @@ def read_stored_columns(
 
 @contextmanager
 def _open_staying_files(
-    listing: DirectoryListing, changes: CommitChanges, open_source: Callable[[str], Source]
+    listing: DirectoryListing,
+    changes: CommitChanges,
+    open_source: Callable[[str], Source],
+    keys: DatasetKeys | None,
 ) -> Iterator[list[OpenFile]]:
-    """Open one of the files that stay, and more while columns have only nulls in all of them."""
+    """Open one of the files that stay, and more while columns have only nulls in all of them.
+
+    Raises DecryptionError, with advice, if one is encrypted with other keys.
+    """
     removed, files = set(changes.gone), []
     paths = [entry.path for entry in listing.files if entry.path not in removed]
     with ExitStack() as stack:
         untyped: set[str] | None = None
         for path in paths[:_MOST_COMPARED]:
-            file = OpenFile(stack.enter_context(closing(open_source(path))))
+            file = _open_staying_file(stack.enter_context(closing(open_source(path))), path, keys)
             files.append(file)
             untyped = (set(file.schema.columns) if untyped is None else untyped) - _typed_columns(file)
             if not untyped:
                 break
         yield files
+
+
+def _open_staying_file(source: Source, path: str, keys: DatasetKeys | None) -> OpenFile:
+    try:
+        return OpenFile(source, decryption=None if keys is None else keys.of(path))
+    except DecryptionError as error:
+        error.message = (
+            f"the new files cannot be compared with an existing one: {error.message}; pass decryption= with the keys "
+            "of the existing files to numparq.DatasetWriter or SharedJob.begin"
+        )
+        error.args = (error.message,)
+        raise
 
 
 def _typed_columns(file: OpenFile) -> set[str]:

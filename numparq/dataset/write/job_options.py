@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from numparq.crypto.key import KeySource, check_named
 from numparq.dataset.partitions.text import check_partition_type
-from numparq.errors import SchemaError, UnsupportedError
+from numparq.errors import SchemaError
 from numparq.file.writer import ParquetWriter
+from numparq.format.open_file import OpenFile
 from numparq.from_pandas.user_schema import UserSchema, parse_schema
+from numparq.typing import EncryptionKeys
 from numparq.util.arguments import check_optional_positive_int
 
 from .partition_files import FileLimits
@@ -39,7 +42,8 @@ def parse_limits(
 class JobOptions:
     """Options of a shared job, the same in all its tasks; those of `SharedJob.begin`.
 
-    ``options`` are those of `ParquetWriter`; ``schema`` is None if tasks infer the types from their first rows.
+    ``options`` are those of `ParquetWriter`; ``schema`` is None if tasks infer the types from their first rows;
+    ``decryption`` has the keys with which the commit opens files.
     """
 
     partition_cols: tuple[str, ...]
@@ -50,10 +54,18 @@ class JobOptions:
     options: dict[str, Any]
     same_name: Callable[[str], str] = str
     table_format: str = "auto"
+    decryption: KeySource | None = None
 
-    def __post_init__(self) -> None:
-        if self.options.get("encryption") is not None:  # commits compare the schemas of files, and keys do not travel
-            raise UnsupportedError("a shared job cannot write encrypted files; use numparq.DatasetWriter")
+    @property
+    def encryption(self) -> EncryptionKeys | None:
+        """Keys of the files; None: they are not encrypted."""
+        keys: EncryptionKeys | None = self.options.get("encryption")
+        return keys
+
+    def check_travels(self) -> None:
+        """Raise TypeError if the options have keys that no provider named, and so cannot be pickled."""
+        for keys in (self.encryption, self.decryption):
+            check_named(keys, "a shared job")
 
     @property
     def file_schema(self) -> UserSchema:
@@ -83,13 +95,14 @@ class JobOptions:
             elif given.is_complete:
                 raise SchemaError("the schema has no such column to partition by", column=name)
         check_columns_remain(self.partition_cols, list(given.columns) if given.is_complete else None)
-        if self.schema is None:
-            ParquetWriter(None, **self.options).abort()
-        else:
-            self.empty_file()
+        ParquetWriter(None, **self.options).abort()
+        if self.schema is not None:
+            leaves = OpenFile(self.empty_file()).schema
+            if self.encryption is not None:
+                self.encryption.file_keys([leaf.path for leaf in leaves])  # raises for names that match no column
 
     def empty_file(self) -> bytes:
-        """Encode a file with the columns of the schema and no rows."""
-        with ParquetWriter(None, self.file_schema, **self.options, threads=1) as writer:
+        """Encode a file with the columns of the schema and no rows, for this process alone: it is never encrypted."""
+        with ParquetWriter(None, self.file_schema, **{**self.options, "encryption": None}, threads=1) as writer:
             pass
         return writer.getvalue()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from numparq.dataset.commit.record import data_file_name
+from numparq.dataset.commit.stage import Job, Stage
 from numparq.file.writer import ParquetWriter
+from numparq.file.writer_context import WriterContext
 from numparq.from_pandas.frame import ShreddedFrame
 from numparq.io.sink import Sink
+from numparq.keys.part_keys import encryption_of_part
+from numparq.keys.provider import as_encryption_keys
 from numparq.util.worker_pool import WorkerPool
 
 from .partition_frame import PartitionRows
@@ -19,6 +23,20 @@ _FULL = 0.9  # share of the maximum bytes from which on a file is full
 _LEAST_ROWS = 1024  # rows written before the size of a row is known
 
 _MOST_OPEN = 128  # files that stay open between frames
+
+
+WriterFactory = Callable[[Any, str], ParquetWriter]  # of a sink, and the path in the dataset
+
+
+def writer_factory(job: Job | Stage, context: WriterContext, options: Mapping[str, Any]) -> WriterFactory:
+    """Return the function that makes the writers of a job's files; encrypted parts have an AAD prefix each."""
+    encryption = as_encryption_keys(options.get("encryption"))
+
+    def make_writer(sink: object, name: str) -> ParquetWriter:
+        keys = encryption_of_part(encryption, job.base, name, job.is_local)
+        return ParquetWriter(cast("Any", sink), _context=context, **{**options, "encryption": keys})
+
+    return make_writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +60,14 @@ class WrittenFile:
 class RollingFileWriter:
     """Writes the files of one partition, one after another; the last may be open.
 
-    ``name_of`` returns the path of the file with a number; ``writer_of`` makes a `ParquetWriter` on a sink.
+    ``name_of`` returns the path of the file with a number; ``writer_of`` makes a `ParquetWriter` on the sink of a path.
     """
 
     def __init__(
         self,
         name_of: Callable[[int], str],
         open_sink: Callable[[str], Sink],
-        writer_of: Callable[[Any], ParquetWriter],
+        writer_of: WriterFactory,
         limits: FileLimits,
         keep_footers: bool,
     ) -> None:
@@ -84,9 +102,10 @@ class RollingFileWriter:
 
     def _open(self) -> ParquetWriter:
         if self._writer is None:
-            sink = self._open_sink(self._name_of(len(self.written)))
+            name = self._name_of(len(self.written))
+            sink = self._open_sink(name)
             try:
-                self._writer = self._writer_of(sink)
+                self._writer = self._writer_of(sink, name)
             except BaseException:
                 sink.abort()
                 raise
@@ -133,7 +152,7 @@ class PartitionFiles:
 
     job: str
     create_file: Callable[[str], Sink]
-    make_writer: Callable[[Any], ParquetWriter]
+    make_writer: WriterFactory
     limits: FileLimits
     task: str = ""
     keep_footers: bool = False

@@ -9,9 +9,8 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
 
-from numparq.dataset.commit.local_stage import LocalStage
-from numparq.dataset.commit.record import CommitChanges, is_path_inside, new_job_id
-from numparq.dataset.commit.remote_stage import RemoteStage
+from numparq.crypto.key import KeySource
+from numparq.dataset.commit.record import CommitChanges, is_path_inside
 from numparq.dataset.commit.stage import Stage
 from numparq.dataset.commit.stream_batch import StreamBatch
 from numparq.dataset.listing.files import DirectoryListing
@@ -19,19 +18,20 @@ from numparq.dataset.listing.table_formats import check_no_table_below, check_pl
 from numparq.dataset.partitions.partitioning import parse_hive_path
 from numparq.errors import SchemaError, error_context
 from numparq.format.open_file import OpenFile
-from numparq.io.filesystem import ResolvedPaths, resolve_paths
+from numparq.io.filesystem import resolve_paths
+from numparq.keys.provider import as_encryption_keys, as_key_source
 from numparq.typing import PathLike, StorageOptions
 from numparq.util.arguments import check_positive_int, check_seconds
 
 from .existing_data import (
     WRITE_MODES,
     RemovalRule,
-    check_keeps_nothing,
-    check_schemas_compatible,
     find_replaced_files,
     plan_changes,
 )
 from .job_options import JobOptions, parse_limits
+from .job_schemas import check_job_schemas, open_staged_file
+from .job_stage import begin_stage
 from .row_group_buffer import parse_sort_keys
 from .task_writer import StagedFile, TaskMessage, TaskWriter
 
@@ -97,6 +97,7 @@ class SharedJob:
         outlives: bool = False,
         batch: StreamBatch | None = None,
         keep_replaced: float = 0,
+        decryption: KeySource | str | None = None,
         table_format: str = "auto",
         storage_options: StorageOptions = None,
         filesystem: Any = None,
@@ -140,8 +141,11 @@ class SharedJob:
             Any number of processes may begin the write of one batch; they share it, and it outlives them.
         keep_replaced, table_format, storage_options, filesystem
             As in `numparq.to_parquet`.
+        decryption : Decryption or str, optional
+            Keys with which the commit opens files to compare their columns; default: those of `encryption`.
         **options
-            Options of each file, as in `numparq.ParquetWriter`.
+            Options of each file, as in `numparq.ParquetWriter`. With `encryption`, the job can be pickled only if it is
+            the name of a provider, and so is `decryption`.
 
         Returns
         -------
@@ -167,6 +171,7 @@ class SharedJob:
         check_plain_folder(place, table_format)
         keys = tuple(parse_sort_keys(sort_by))
         columns = (partition_cols,) if isinstance(partition_cols, str) else tuple(partition_cols)
+        options["encryption"] = as_encryption_keys(options.get("encryption"))
         if keys:
             options.setdefault("sorting_columns", [key for key in keys if key[0] not in columns])
         layout = JobOptions(
@@ -177,9 +182,10 @@ class SharedJob:
             options,
             same_name,
             table_format,
+            as_key_source(decryption),
         )
         layout.check()
-        stage = _begin_stage(place, outlives, mode != "append", check_seconds(keep_replaced, "keep_replaced"), batch)
+        stage = begin_stage(place, outlives, mode != "append", check_seconds(keep_replaced, "keep_replaced"), batch)
         try:
             gone_of = find_replaced_files(stage, gone) if mode == "replace" else WRITE_MODES[mode]
             if mode == "error":
@@ -204,9 +210,11 @@ class SharedJob:
             keys = layout.partition_cols
             check_no_table_below(found, self._stage.base, layout.table_format)
             changes = plan_changes(self._gone_of, self._stage.base, found, keys, [(None,) * len(keys)])
-            check_schemas_compatible(
-                found, changes, self._stage.open_source, [OpenFile(layout.empty_file())], layout.same_name
-            )
+            check_job_schemas(self._stage, self._layout, found, changes, [OpenFile(layout.empty_file())])
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._layout.check_travels()
+        return self.__dict__
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
@@ -222,13 +230,15 @@ class SharedJob:
         max_rows_per_file : int, optional
             Maximum rows of a file, instead of that of `begin`.
         **options
-            Options of each file, instead of those of `begin`.
+            Options of each file, instead of those of `begin`; not `encryption`.
 
         Returns
         -------
         TaskWriter
             Writer of the attempt's rows.
         """
+        if "encryption" in options:
+            raise ValueError("all tasks of a job encrypt alike; pass encryption= to SharedJob.begin")
         if not _TASK.fullmatch(name):
             raise ValueError(f"the name of a task must have only letters, digits, '_' and '-', unlike {name!r}")
         limits = self._layout.file_limits
@@ -297,10 +307,12 @@ class SharedJob:
                 told = self._without_rows()
                 files = self._files(told)
             # One file represents all tasks with the same columns; mostly that is all tasks.
-            first_of = {message.columns: message.files[0].staged_name for message in reversed(told) if message.files}
+            first_of = {message.columns: message.files[0] for message in reversed(told) if message.files}
             with ExitStack() as stack:  # opened here, as the commit may move the files
-                sources = [self._stage.open_staged(staged) for staged in first_of.values()]
-                new = [stack.enter_context(closing(OpenFile(source))) for source in sources]
+                new = [
+                    stack.enter_context(closing(open_staged_file(self._stage, self._layout, file)))
+                    for file in first_of.values()
+                ]
                 names = {file.name: file.staged_name for file in files}
                 self._stage.commit(names, lambda found: self._changes(files, found, new))
         return True
@@ -365,7 +377,7 @@ class SharedJob:
         check_no_table_below(found, self._stage.base, self._layout.table_format)
         changes = plan_changes(self._gone_of, self._stage.base, found, keys, written, self._layout.partition_kinds)
         if new:
-            check_schemas_compatible(found, changes, self._stage.open_source, new, self._layout.same_name)
+            check_job_schemas(self._stage, self._layout, found, changes, new)
         return changes if self._batch is None else replace(changes, marks={self._batch.mark: self._batch.mark_text})
 
     def abort(self) -> None:
@@ -382,15 +394,3 @@ class SharedJob:
                 "effect for readers; the next write completes it"
             )
         self._stage.abort()
-
-
-def _begin_stage(
-    place: ResolvedPaths, outlives: bool, alone: bool, keep_seconds: float, batch: StreamBatch | None
-) -> Stage:
-    (base,) = place.paths
-    job = new_job_id() if batch is None else batch.job
-    if place.filesystem is None:
-        is_shared = batch is not None
-        return LocalStage.begin(os.path.abspath(base), job, outlives or is_shared, keep_seconds, exist_ok=is_shared)
-    check_keeps_nothing(keep_seconds)
-    return RemoteStage(place.filesystem, base.rstrip("/"), place.display_name, alone, job)

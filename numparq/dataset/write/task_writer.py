@@ -14,9 +14,9 @@ import xxhash
 from numparq.dataset.commit.stage import Stage
 from numparq.dataset.listing.patterns import is_hidden_path
 from numparq.dataset.partitions.partitioning import format_hive_path
-from numparq.errors import SchemaError
+from numparq.errors import ParquetError, SchemaError
 from numparq.file.category_order import CategoryOrder
-from numparq.file.writer import ParquetWriter
+from numparq.file.encryption import hide_values
 from numparq.file.writer_context import WriterContext
 from numparq.from_pandas.arrow_stream import arrow_to_frame, is_arrow_data, read_table, without_views
 from numparq.from_pandas.frame import shred_frame
@@ -26,7 +26,7 @@ from numparq.typing import FrameOrArrow
 from numparq.util.transaction import TransactionalWriter
 
 from .job_options import JobOptions
-from .partition_files import PartitionedFileWriter, PartitionFiles
+from .partition_files import PartitionedFileWriter, PartitionFiles, writer_factory
 from .partition_frame import FramePartitioner, PartitionRows, partition_frame
 from .row_group_buffer import RowGroupBuffer, is_arrow_table, sort_order
 
@@ -117,7 +117,7 @@ class TaskWriter(TransactionalWriter):
         self._gathered_for: tuple[Any, ...] = ()
         self._workshop = WriterContext(threads=1)
         self._staged: dict[str, str] = {}
-        make_writer = partial(ParquetWriter, _context=self._workshop, **layout.options)
+        make_writer = writer_factory(stage, self._workshop, layout.options)
         create_file = partial(_create_file, stage, self._staged)
         files = PartitionFiles(stage.id, create_file, make_writer, layout.file_limits, task)
         self._spread = PartitionedFileWriter(files.writer_of, self._columns.folder, self._workshop.pool)
@@ -157,8 +157,8 @@ class TaskWriter(TransactionalWriter):
                 self._gathered_for = (index, folder)
             for full in self._gathered.add(table):
                 self._write_row_group(full)
-        except BaseException:
-            self.abort()
+        except BaseException as error:
+            self._abort_for(error)
             raise
 
     def write_empty_file(self) -> None:
@@ -171,8 +171,8 @@ class TaskWriter(TransactionalWriter):
         """End the current row group."""
         try:
             self._flush()
-        except BaseException:
-            self.abort()
+        except BaseException as error:
+            self._abort_for(error)
             raise
 
     def roll(self) -> None:
@@ -180,9 +180,15 @@ class TaskWriter(TransactionalWriter):
         try:
             self._flush()
             self._spread.close()
-        except BaseException:
-            self.abort()
+        except BaseException as error:
+            self._abort_for(error)
             raise
+
+    def _abort_for(self, error: BaseException) -> None:
+        """Abort for an error, which then quotes no values of encrypted columns."""
+        self.abort()
+        if isinstance(error, ParquetError):
+            hide_values(error, self._layout.encryption)
 
     @property
     def num_bytes(self) -> int:
