@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .keys.encryption import Encryption
     from .keys.kms_decryption import KmsDecryption
     from .keys.kms_encryption import KmsEncryption
+    from .tools.rotate import rotate_master_keys
     from .tools.salvage.file import salvage
     from .tools.salvage.output import Salvaged
     from .tools.verify.deviations import Deviation
@@ -80,6 +81,7 @@ __all__ = [
     "col",
     "file_bytes",
     "read_parquet",
+    "rotate_master_keys",
     "salvage",
     "to_parquet",
     "verify",
@@ -97,6 +99,7 @@ _MODULE_OF = {
     "FilePruner": "dataset.prune.pruners",
     "ParquetFile": "file.reader",
     "verify": "tools.verify.file",
+    "rotate_master_keys": "tools.rotate",
     "salvage": "tools.salvage.file",
     "Salvaged": "tools.salvage.output",
     "Deviation": "tools.verify.deviations",

@@ -39,16 +39,17 @@ def read_sibling(path: str, storage_options: StorageOptions, filesystem: FileSys
     A local path may be a symbolic link: a file that is named after the one that it leads to, and next to it, will do.
     """
     try:
-        return _read(sibling_path(path, name), storage_options, filesystem)
+        return read_small_file(sibling_path(path, name), storage_options, filesystem)
     except FileNotFoundError:
         if filesystem is not None or not os.path.islink(path):
             raise
         real = real_path(path)
         name = name.replace(base_name(path), base_name(real))
-        return _read(sibling_path(real, name), storage_options, filesystem)
+        return read_small_file(sibling_path(real, name), storage_options, filesystem)
 
 
-def _read(path: str, storage_options: StorageOptions, filesystem: FileSystem) -> bytes:
+def read_small_file(path: str, storage_options: StorageOptions, filesystem: FileSystem) -> bytes:
+    """Return the bytes of a file; LimitError for more than MAX_SIBLING_BYTES."""
     source = open_source(path, storage_options, filesystem)
     try:
         if source.size > MAX_SIBLING_BYTES:
