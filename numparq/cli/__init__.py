@@ -20,6 +20,13 @@ __all__ = ["main"]
 # Exit statuses that shells give to commands ended by SIGPIPE and SIGINT.
 _PIPE_CLOSED, _INTERRUPTED = 141, 130
 _USAGE_ERROR = 2
+# Advice in messages -> the same advice for the command line.
+_FLAGS = {
+    "pass decryption=": "pass --key-file or --key-provider",
+    "pass encryption= with keys for the new file, or plaintext_output=True": (
+        "pass --output-key-file, --output-key-provider or --plaintext-output"
+    ),
+}
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -94,4 +101,7 @@ def describe_error(error: BaseException) -> str:
     """Return the text of an error, a system's as ``file: reason``."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return str(error).replace("pass decryption=", "pass --key-file or --key-provider") or type(error).__name__
+    text = str(error)
+    for advice, flags in _FLAGS.items():
+        text = text.replace(advice, flags)
+    return text or type(error).__name__

@@ -57,6 +57,11 @@ _KEYS: tuple[Argument, ...] = (
     ("--key-file", {"metavar": "JSON", "help": "keys of encrypted files, in a JSON file that nobody else may read"}),
     ("--key-provider", {"metavar": "MODULE:NAME", "help": "keys of encrypted files, by an object of a Python module"}),
 )
+_OUTPUT_KEYS: tuple[Argument, ...] = (
+    ("--output-key-file", {"metavar": "JSON", "help": "keys of the file to write, as --key-file"}),
+    ("--output-key-provider", {"metavar": "MODULE:NAME", "help": "keys of the file to write, as --key-provider"}),
+    ("--plaintext-output", {"action": "store_true", "help": "write a plain file, though the one read is encrypted"}),
+)
 _COLUMNS: Argument = ("--columns", {**_NAME_LIST, "help": f"read only these columns{_NAME_LIST_HELP}"})
 _FILTER_HELP = (
     "such as: fare > 10 and zone in ('A', 'B'); with and, or, not and parentheses, = != < <= > >=, in, between, "
@@ -128,6 +133,8 @@ COMMANDS: dict[str, Command] = {
             ),
             ("--force", {"action": "store_true", "help": "replace an existing file"}),
             _TABLE_FORMAT,
+            *_KEYS,
+            *_OUTPUT_KEYS,
         ),
     ),
     "warmup": ("warmup", "warmup", "compile all kernels now, so that later processes need not", ()),

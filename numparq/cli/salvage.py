@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from numparq.errors import ParquetError
 from numparq.tools.salvage.file import salvage as save
 
 from . import describe_error
+
+if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
+    from numparq.typing import EncryptionKeys
 
 COMPLETE, PARTIAL, NOTHING = 0, 1, 2
 
@@ -20,6 +25,9 @@ def salvage(
     row_group_size: int | None,
     force: bool,
     table_format: str,
+    decryption: KeySource | None,
+    encryption: EncryptionKeys | None,
+    plaintext_output: bool,
 ) -> int:
     """Salvage a file and print what was kept and lost.
 
@@ -33,6 +41,9 @@ def salvage(
             codec=codec,
             row_group_size=row_group_size,
             force=force,
+            decryption=decryption,
+            encryption=encryption,
+            plaintext_output=plaintext_output,
             progress=True,
             table_format=table_format,
         )

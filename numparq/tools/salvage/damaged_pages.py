@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from numparq.api.write import to_parquet
-from numparq.errors import InvalidFileError, ParquetError
+from numparq.errors import InvalidFileError, ParquetError, SchemaError
 from numparq.file.readable_file import ReadableFile
 from numparq.file.writer import ParquetWriter
 from numparq.format.footer.file_metadata import Footer
@@ -31,7 +31,8 @@ from numparq.typing import AnyDtypeBackend, Codec
 from numparq.util.pluralize import agree_verb, pluralize
 from numparq.util.progress import ProgressBar
 
-from .output import SALVAGE_CREATED_BY, CheckedSink, RestoredSource, Salvaged, write_salvaged
+from .keys import SalvageKeys, WrittenKeys
+from .output import SALVAGE_CREATED_BY, CheckedSink, NewFile, RestoredSource, Salvaged, write_salvaged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,10 +44,9 @@ _KEYS_CHECKED = {"key-arrow-schema": "ARROW:schema", "key-pandas": "pandas"}
 def rewrite_rows(
     file: ReadableFile,
     survey: DamageSurvey,
-    out: Any,
+    new_file: NewFile,
     *,
     change_types: bool = False,
-    progress: bool = False,
 ) -> Salvaged | None:
     """Write the rows and columns that are intact, and the valid key-value metadata, to a new file.
 
@@ -56,9 +56,10 @@ def rewrite_rows(
     key_values: dict[str, str | bytes] = {}
     sink: CheckedSink | None = None
     writer: ParquetWriter | None = None
+    keys = None if new_file.encryption is None else WrittenKeys(new_file.encryption)
     try:
         variants = _variant_nodes(file.schema, survey.dropped)
-        with ProgressBar(progress, "rewriting") as bar:
+        with ProgressBar(new_file.progress, "rewriting") as bar:
             bar.add_total(survey.kept.count)
             for frame in _read_intact_rows(file, survey):
                 if writer is None:
@@ -70,8 +71,10 @@ def rewrite_rows(
                     is_same = not changed and not survey.dropped
                     stale = survey.invalid_keys if is_same else [*survey.invalid_keys, "ARROW:schema"]
                     key_values = _valid_key_values(file, stale)
-                    sink = CheckedSink(out)
-                    writer = ParquetWriter(cast(Any, sink), compression=_first_codec(file), store_schema=not is_same)
+                    sink = CheckedSink(new_file.path, keys)
+                    writer = ParquetWriter(
+                        cast(Any, sink), compression=_first_codec(file), store_schema=not is_same, encryption=keys
+                    )
                 shredded = shred_frame(frame, schema=variants)
                 writer._write_shredded(replace(shredded, key_value_metadata=key_values))
                 key_values = {}  # written with the first frame
@@ -81,6 +84,9 @@ def rewrite_rows(
             writer.close()
             saved.num_rows, saved.num_row_groups = sink.num_rows, sink.num_row_groups
             return saved
+    except SchemaError:  # `encryption` names a column that is none
+        if keys is not None:
+            raise
     except (ParquetError, TypeError, ValueError, NotImplementedError, MemoryError):
         pass
     finally:
@@ -188,14 +194,14 @@ def _describe_loss(loss: Any) -> str:
     return f"{' of '.join(filter(None, (rows, column)))}: {loss.reason}"
 
 
-def salvage_damaged_pages(source: FileSource, out: Any, progress: bool = False) -> Salvaged:
+def salvage_damaged_pages(source: FileSource, out: Any, keys: SalvageKeys, progress: bool = False) -> Salvaged:
     """Salvage a file with a readable footer: copy it if it is sound, else keep what ``on_error="skip"`` reads.
 
     Raise InvalidFileError if nothing is intact.
     """
-    report = check_file(source.name, progress=progress)
+    report = check_file(source.name, decryption=keys.decryption, progress=progress)
     errors = [one for one in report.deviations if one.severity == "error" and one.check != "magic-head"]
-    saved = _keep_intact_rows(source, out, errors, progress)
+    saved = _keep_intact_rows(source, out, errors, keys, progress)
     if saved is None:
         reason = (
             f"all rows can be read, but not rewritten, and `numparq verify` reports: {errors[0].message}"
@@ -207,15 +213,18 @@ def salvage_damaged_pages(source: FileSource, out: Any, progress: bool = False) 
     return saved
 
 
-def _keep_intact_rows(source: FileSource, out: Any, errors: list[Deviation], progress: bool) -> Salvaged | None:
+def _keep_intact_rows(
+    source: FileSource, out: Any, errors: list[Deviation], keys: SalvageKeys, progress: bool
+) -> Salvaged | None:
     """Write what ``on_error="skip"`` reads to a new file; raise InvalidFileError if nothing is intact.
 
     Return None if nothing is lost and a copy is as good: the file is sound, or cannot be rewritten.
     """
-    with ReadableFile(RestoredSource(source.name)) as file:
+    with ReadableFile(RestoredSource(source.name), decryption=keys.decryption) as file:
         _check_is_salvageable(file.footer)
+        must_rewrite, new_file = keys.must_rewrite(file.encryption), NewFile(out, keys.encryption, progress)
         survey = survey_damage(file)
-        if not survey.losses and not errors:
+        if not survey.losses and not errors and not must_rewrite:
             return None
         is_nothing_left = len(survey.dropped) == len(file.schema.columns) or (
             bool(survey.starts[-1]) and not survey.kept
@@ -224,14 +233,14 @@ def _keep_intact_rows(source: FileSource, out: Any, errors: list[Deviation], pro
             raise InvalidFileError(f"every row of every column is lost: {_describe_loss(survey.losses[0])}")
         survey.invalid_keys = [_KEYS_CHECKED[one.check] for one in errors if one.check in _KEYS_CHECKED]
         saved = (
-            rewrite_rows(file, survey, out, progress=progress)
-            or (_keep_row_groups(source, file, out, survey) if survey.confines(errors) else None)
-            or rewrite_rows(file, survey, out, change_types=True, progress=progress)
-            or (_keep_row_groups(source, file, out, survey) if survey.losses else None)
+            rewrite_rows(file, survey, new_file)
+            or (_keep_row_groups(source, file, out, survey) if survey.confines(errors) and not must_rewrite else None)
+            or rewrite_rows(file, survey, new_file, change_types=True)
+            or (_keep_row_groups(source, file, out, survey) if survey.losses and not must_rewrite else None)
         )
-    if saved is None and survey.losses:
-        reason = "the file is damaged, and its intact rows cannot be written to a new one"
-        raise InvalidFileError(f"{reason}: {_describe_loss(survey.losses[0])}")
+    if saved is None and (survey.losses or must_rewrite):
+        cause = f": {_describe_loss(survey.losses[0])}" if survey.losses else ""
+        raise InvalidFileError(f"the intact rows of the file cannot be written to a new one{cause}")
     if saved is not None:
         saved.lost += [_describe_loss(loss) for loss in survey.losses]
         saved.lost += [

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numparq.errors import InvalidFileError, ParquetError
 from numparq.file.readable_file import ReadableFile
-from numparq.format.footer.tail import MAGIC
+from numparq.format.footer.tail import ENCRYPTED_MAGIC, MAGIC
 from numparq.io.copy import copy_prefix
 from numparq.io.local_sink import FileSink
 from numparq.io.local_source import FileSource
 from numparq.io.source import read_bytes
 from numparq.util.pluralize import pluralize
 from numparq.util.version import __version__
+
+if TYPE_CHECKING:
+    from numparq.typing import EncryptionKeys
+
+    from .keys import WrittenKeys
 
 # `created_by` of footers that have none.
 SALVAGE_CREATED_BY = f"numparq-salvage version {__version__}"
@@ -47,11 +52,22 @@ class Salvaged:
         return "\n".join([*lines, *(f"kept: {line}" for line in self.kept), *(f"lost: {line}" for line in self.lost)])
 
 
+@dataclass(frozen=True)
+class NewFile:
+    """The file to write: its path, keys, and whether to show a progress bar."""
+
+    path: Any
+    encryption: EncryptionKeys | None
+    progress: bool
+
+
 class RestoredSource(FileSource):
     """A local file that begins with the magic number, whatever its first bytes are."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(os.path.expanduser(os.fspath(path)))
+        is_encrypted = self.size > len(MAGIC) and read_bytes(self, self.size - 4, 4) == ENCRYPTED_MAGIC
+        self._magic = ENCRYPTED_MAGIC if is_encrypted else MAGIC
 
     def file_identity(self) -> None:
         """Return None: nothing of a damaged file is cached."""
@@ -59,7 +75,7 @@ class RestoredSource(FileSource):
     def _read_some(self, position: int, out: memoryview) -> int:
         count = super()._read_some(position, out)
         if position < len(MAGIC):
-            out[: min(count, len(MAGIC) - position)] = MAGIC[position : position + count]
+            out[: min(count, len(MAGIC) - position)] = self._magic[position : position + count]
         return count
 
 
@@ -71,12 +87,13 @@ class CheckedSink(FileSink):
 
     num_rows = num_row_groups = 0
 
-    def __init__(self, out: str | os.PathLike[str]) -> None:
+    def __init__(self, out: str | os.PathLike[str], keys: WrittenKeys | None = None) -> None:
         super().__init__(os.path.expanduser(os.fspath(out)))
+        self._keys = keys
 
     def _complete(self) -> None:
         try:
-            with ReadableFile(self.temporary) as file:
+            with ReadableFile(self.temporary, decryption=self._keys) as file:
                 file.read(nrows=0)  # the columns of a file without rows
                 for row_group in range(file.num_row_groups):
                     file.read(row_groups=[row_group])

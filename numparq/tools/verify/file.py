@@ -14,6 +14,7 @@ from numparq.format.schema import Leaf
 from numparq.io.open import open_source
 from numparq.io.sibling_files import SiblingFiles
 from numparq.io.source import Source
+from numparq.keys.part_keys import keys_of_single_file
 from numparq.keys.provider import as_key_source
 from numparq.util.progress import ProgressBar
 
@@ -135,7 +136,7 @@ def check_file(
     FileNotFoundError, InvalidFileError
         As `verify`.
     """
-    keys = as_key_source(decryption)
+    keys = keys_of_single_file(as_key_source(decryption), path)
     if keys is not None:
         keys = bind_keys(keys, path)
     source = open_source(path)

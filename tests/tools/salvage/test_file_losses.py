@@ -188,10 +188,8 @@ def test_parquet_testing_files(tmp_path, parquet_testing):
         if path.name == "large_string_map.brotli.parquet":  # a few kilobytes that decode to a GiB of strings
             continue
         (tmp_path / "saved").unlink(missing_ok=True)
-        try:
-            numparq.verify(path)
-        except ParquetError:  # encrypted footers
-            with pytest.raises(ParquetError):
+        if path.name.endswith(".encrypted"):
+            with pytest.raises((ParquetError, ValueError), match="encrypted"):
                 salvage(path, tmp_path / "saved")
             assert not (tmp_path / "saved").exists()
             continue
@@ -200,7 +198,7 @@ def test_parquet_testing_files(tmp_path, parquet_testing):
 
 def test_encrypted_column_is_lost(tmp_path, parquet_testing):
     path = parquet_testing / "data" / "encrypt_columns_plaintext_footer.parquet.encrypted"
-    report = salvage(path, tmp_path / "saved")
+    report = salvage(path, tmp_path / "saved", plaintext_output=True)
     assert report.num_rows == 50
     assert all("encrypted" in line or "no row of it" in line for line in report.lost)
     assert len(numparq.read_parquet(tmp_path / "saved").columns) == 6
