@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from numparq.dataset.discover.files import list_files
 from numparq.dataset.listing.files import DataFile
@@ -11,7 +12,7 @@ from numparq.errors import DecryptionError, InvalidFileError, UnsupportedError, 
 from numparq.format.footer.read_encryption import read_encryption
 from numparq.format.footer.tail import buffer_tail, read_footer
 from numparq.io.open import open_sink, open_source
-from numparq.io.sibling_bytes import read_small_file, real_path, sibling_path
+from numparq.io.sibling_bytes import base_name, read_small_file, real_path, sibling_path
 from numparq.keys.client import KmsClient, check_client
 from numparq.keys.key_material import KeyReference, parse_key_material, parse_key_metadata
 from numparq.keys.material_file import encode_material_file, material_name, parse_material_file
@@ -106,6 +107,11 @@ def _rotate(path: str, unwrapper: Unwrapper, wrapper: Wrapper, filesystem: FileS
         material = parse_key_material(text)
         key = unwrapper.unwrap(material)
         entries[name] = wrapper.wrap(key, material.master_key_id, material.is_footer_key).to_json(is_internal=False)
+    if filesystem is None:
+        with suppress(
+            FileNotFoundError
+        ):  # a checksum of Hadoop's local file system, by which it would refuse new content
+            os.unlink(sibling_path(material_path, f".{base_name(material_path)}.crc"))
     with open_sink(material_path, filesystem=filesystem) as sink:
         sink.write(encode_material_file(entries))
         if read_small_file(material_path, None, filesystem) != stored:

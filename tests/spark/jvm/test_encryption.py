@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from contextlib import contextmanager
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import numparq
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
 pytest.importorskip("cryptography")
-pyspark = pytest.importorskip("pyspark")
+pytest.importorskip("pyspark")
+from support.spark.java import compile_class, hadoop_options
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # Key metadata is the key itself, so that Java finds keys by metadata and Python by columns.
 FOOTER, FIRST = b"footer key of 16", b"first column key of 24 b"
@@ -62,30 +58,10 @@ FRAME = pd.DataFrame(
 )
 
 
-@contextmanager
-def hadoop_options(spark, options):
-    """Set Hadoop options of a session, and unset them at the end."""
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    for name, value in options.items():
-        configuration.set(name, value)
-    try:
-        yield
-    finally:
-        for name in options:
-            configuration.unset(name)
-
-
 @pytest.fixture(scope="module")
 def keys_in_java(spark, java_classes, tmp_path_factory):
     """Compile the class, and let parquet-java use it in this session."""
-    if not shutil.which("javac"):
-        pytest.skip("there is no Java compiler")
-    source = tmp_path_factory.mktemp("java") / "TestKeys.java"
-    source.write_text(JAVA)
-    libraries = Path(pyspark.__file__).parent / "jars" / "*"
-    quiet = {name: value for name, value in os.environ.items() if name != "JAVA_TOOL_OPTIONS"}
-    command = ["javac", "-nowarn", "-cp", str(libraries), "-d", str(java_classes), str(source)]
-    subprocess.run(command, check=True, env=quiet)
+    compile_class("TestKeys", JAVA, tmp_path_factory.mktemp("java"), java_classes)
     with hadoop_options(spark, {"parquet.crypto.factory.class": "TestKeys"}):
         yield
 
