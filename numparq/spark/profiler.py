@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from numparq.keys.provider import check_provider_name
 from numparq.tools.profile.job import ProfileJob
 from numparq.tools.profile.partial_profile import PartialProfile
 from numparq.tools.profile.profile import Profile
@@ -36,6 +37,7 @@ def profile(
     strict: bool = False,
     verify_crc: bool = True,
     tasks: int | None = None,
+    decryption: str | None = None,
 ) -> Profile:
     """Profile a dataset: what it contains, how it is stored, and how well its files can be skipped.
 
@@ -63,6 +65,8 @@ def profile(
         Whether to verify page checksums of data that is read.
     tasks : int, optional
         Number of tasks; default: four for each that Spark runs at a time.
+    decryption : str, optional
+        Name of the provider of the keys of encrypted files, ``"package.module:attribute"``; keys do not travel.
 
     Returns
     -------
@@ -99,6 +103,7 @@ def profile(
         filesystem=filesystem,
         strict=strict,
         verify_crc=verify_crc,
+        decryption=None if decryption is None else check_provider_name(decryption, "decryption"),
     )
     works = job.split(_task_count(spark) if tasks is None else tasks)
     return job.profile(run_each(spark, works, _run_task, f"numparq profile: {pluralize(job.num_files, 'file')}"))

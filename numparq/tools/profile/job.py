@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.discover.files import DatasetListing, list_files
 from numparq.dataset.discover.open_files import open_files_unless_empty
@@ -17,12 +17,17 @@ from numparq.dataset.prune.pruners import select_files
 from numparq.errors import ParquetError, SchemaError
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
+from numparq.keys.part_keys import DatasetKeys
+from numparq.keys.provider import as_key_source
 
 from .build import build_profile
 from .column import ProfileOptions
 from .file import profile_file
 from .partial_profile import PartialProfile, merge_profiles
 from .profile import Profile
+
+if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
 
 _FILES_AT_ONCE = 16  # files opened together, concurrently if remote
 
@@ -58,6 +63,7 @@ class ProfileTask:
     columns: tuple[str | tuple[str, ...], ...] | None
     options: ProfileOptions
     strict: bool
+    keys: DatasetKeys | None = None
 
     def run(self) -> PartialProfile:
         """Profile the files and merge the results.
@@ -84,7 +90,7 @@ class ProfileTask:
     def _open_all(self, places: Sequence[int]) -> list[OpenFile | None]:
         files = [self.files[place] for place in places]
         listing = DatasetListing(files, filesystem=self.filesystem, named_paths=self.named_paths)  # type: ignore[arg-type]
-        return open_files_unless_empty(listing, files)
+        return open_files_unless_empty(listing, files, keys=self.keys)
 
     def _open_one(self, place: int) -> OpenFile | PartialProfile | None:
         try:
@@ -126,6 +132,7 @@ def profile_files(
     strict: bool = False,
     verify_crc: bool = True,
     threads: int = 1,
+    decryption: KeySource | str | None = None,
 ) -> Profile:
     """Profile a dataset: its contents, how it is stored, and how many bytes look-ups would read.
 
@@ -149,6 +156,8 @@ def profile_files(
         Whether to verify page checksums where data is read.
     threads : int, default 1
         Number of threads that decode a column chunk.
+    decryption : Decryption or str, optional
+        Keys of encrypted files, or the name of their provider. Columns without a key are troubles of their files.
 
     Returns
     -------
@@ -188,6 +197,7 @@ def profile_files(
         strict=strict,
         verify_crc=verify_crc,
         threads=threads,
+        decryption=decryption,
     )
     (work,) = job.split(1)
     return job.profile([work.run()])
@@ -217,6 +227,8 @@ class ProfileJob:
         What to read of each file.
     strict : bool
         Whether to raise an error for a damaged file.
+    dataset_keys : DatasetKeys or None
+        Keys of encrypted files.
     """
 
     path: str
@@ -228,6 +240,7 @@ class ProfileJob:
     columns: tuple[str | tuple[str, ...], ...] | None
     options: ProfileOptions
     strict: bool
+    dataset_keys: DatasetKeys | None = None
 
     @classmethod
     def from_path(
@@ -244,6 +257,7 @@ class ProfileJob:
         strict: bool = False,
         verify_crc: bool = True,
         threads: int = 1,
+        decryption: KeySource | str | None = None,
     ) -> ProfileJob:
         """List the files of a dataset; parameters and errors as in `profile_files`."""
         if data not in (True, False, "auto"):
@@ -263,7 +277,13 @@ class ProfileJob:
         places = tuple(map(listing.keys.index, keys))
         how = ProfileOptions(data, verify_crc, threads)
         named = frozenset(file.path for file in files) if listing.is_single_file else listing.named_paths
-        return cls(_describe_path(path), files, keys, places, named, listing.filesystem, wanted, how, strict)
+        source, dataset_keys = as_key_source(decryption), None
+        if source is not None:
+            base = listing.base if listing.is_directory else None
+            dataset_keys = DatasetKeys.of_dataset(source, base, listing.filesystem is None)
+        return cls(
+            _describe_path(path), files, keys, places, named, listing.filesystem, wanted, how, strict, dataset_keys
+        )
 
     @property
     def num_files(self) -> int:
@@ -294,7 +314,9 @@ class ProfileJob:
         if self.filesystem is None:
             absolute = tuple(file._replace(path=os.path.abspath(file.path)) for file in files)
         named = frozenset(to.path for file, to in zip(files, absolute, strict=True) if file.path in self.named_paths)
-        return ProfileTask(start, absolute, named, self.filesystem, self.columns, self.options, self.strict)
+        return ProfileTask(
+            start, absolute, named, self.filesystem, self.columns, self.options, self.strict, self.dataset_keys
+        )
 
     def profile(self, parts: Sequence[PartialProfile]) -> Profile:
         """Build the profile of the dataset.

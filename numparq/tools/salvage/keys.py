@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -75,9 +75,11 @@ class WrittenKeys:
         """Whether a column, or any leaf column of it, may be encrypted."""
         return self._keys.may_encrypt(column)
 
-    def file_keys(self, paths: Sequence[tuple[str, ...]]) -> FileKeys:
+    def file_keys(
+        self, paths: Sequence[tuple[str, ...]], material_names: Callable[[], Collection[str]] | None = None
+    ) -> FileKeys:
         """Return the keys of a file with these leaf columns, which read it back."""
-        keys = self._file = self._keys.file_keys(paths)
+        keys = self._file = self._keys.file_keys(paths, material_names)
         self._leaf_keys = {path: leaf.key for path, leaf in zip(paths, keys.leaves, strict=True) if leaf is not None}
         self.identity = os.urandom(32)
         return keys

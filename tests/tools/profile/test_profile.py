@@ -428,3 +428,23 @@ def test_distinct_count_agrees_with_arrow(tmp_path: Path) -> None:
     found = profile_files(tmp_path)["n"]
     assert found.distinct_kind in ("estimate", "dictionary")
     assert found.distinct == pytest.approx(pc.count_distinct(values).as_py(), rel=0.04)
+
+
+def test_encrypted_files_have_the_profile_of_plain_ones(tmp_path):
+    frame = pd.DataFrame({"a": range(1000), "s": [f"s{number % 7}" for number in range(1000)]})
+    encryption = numparq.Encryption(b"f" * 16, {"s": b"c" * 16}, encrypt_other_columns=True)
+    for name, keys in (("plain", None), ("sealed", encryption)):
+        (tmp_path / name).mkdir()
+        numparq.to_parquet(frame, tmp_path / name / "one.parquet", encryption=keys, row_group_size=300)
+    decryption = numparq.Decryption(b"f" * 16, {"s": b"c" * 16})
+    for data in ("auto", True, False):
+        plain = profile_files(tmp_path / "plain", data=data)
+        sealed = profile_files(tmp_path / "sealed", data=data, decryption=decryption)
+        for column in ("a", "s"):
+            for field in ("distinct", "nulls", "min", "max"):
+                assert getattr(sealed[column], field) == getattr(plain[column], field)
+        assert sealed.damaged_files == 0
+    assert profile_files(tmp_path / "sealed").damaged_files == 1
+    some = profile_files(tmp_path / "sealed", decryption=numparq.Decryption(b"f" * 16), data=True)
+    assert some["a"].distinct == 1000
+    assert some.damaged_files == 1
