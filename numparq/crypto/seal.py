@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numparq.errors import LimitError
+from numparq.util.fork_safe_lock import fork_safe_lock
 
 from .aad import ModuleId, ModuleType, module_aad
 from .ciphers import (
@@ -28,7 +28,7 @@ from .key import Key
 MAX_INVOCATIONS = 1 << 32  # of one key with random nonces (NIST SP 800-38D, section 8.3)
 _FIRST_COUNTER = (1).to_bytes(4, "big")
 _SECRET = os.urandom(32)
-_LOCK = threading.Lock()
+_LOCK = fork_safe_lock()
 _COUNTS: dict[bytes, int] = {}  # by a digest of the key that means nothing in another process
 
 
