@@ -213,3 +213,29 @@ def test_errors_of_a_client_that_quote_the_key_are_no_causes(form):
 def test_clients_are_checked(client, shown):
     with pytest.raises(TypeError, match=f"must have the methods wrap_key and unwrap_key, and {shown} has not"):
         KmsDecryption(client)
+
+
+WRAPPED = {name.encode(): MemoryKms().wrap_key(key, name) for name, key in MASTER_KEYS.items()}
+SHARED = {
+    "encrypt_columns_and_footer": None,
+    "encrypt_columns_and_footer_bloom_filter": None,
+    "encrypt_columns_and_footer_disable_aad_storage": b"tester",
+    "encrypt_columns_plaintext_footer": None,
+    "uniform_encryption": None,
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_files_by_key_metadata_that_name_keys_of_the_kms(parquet_testing, name):
+    kms, path = MemoryKms(), parquet_testing / "data" / f"{name}.parquet.encrypted"
+    keys = KmsDecryption(
+        kms,
+        aad_prefix=SHARED[name],
+        key_retriever=lambda metadata: kms.unwrap_key(WRAPPED[metadata], metadata.decode()),
+    )
+    columns = {"double_field": MASTER_KEYS["kc1"], "float_field": MASTER_KEYS["kc2"]}
+    direct = Decryption(MASTER_KEYS["kf"], columns, aad_prefix=SHARED[name])
+    frame = numparq.read_parquet(path, decryption=keys)
+    pd.testing.assert_frame_equal(frame, numparq.read_parquet(path, decryption=direct))
+    assert len(frame) >= 50
+    assert ("unwrap", "kf") in kms.calls
