@@ -13,6 +13,8 @@ from numparq.expr.runtime_filter import check_runtime_filters
 from numparq.format.open_file import OpenFile
 from numparq.io.filesystem import resolve_paths
 from numparq.io.local_source import BytesSource
+from numparq.keys.part_keys import DatasetKeys, keys_of_single_file
+from numparq.keys.provider import as_key_source
 from numparq.scan.options import ScanOptions
 from numparq.scan.scan import Scan
 from numparq.scan.scan_file import ScanFile
@@ -30,6 +32,7 @@ from .splits.serialized_schema import SerializedSchema
 if TYPE_CHECKING:
     import pandas as pd
 
+    from numparq.crypto.key import KeySource
 
 _CELL = "numparq: which cell"  # partition column; each cell is a partition
 
@@ -49,6 +52,7 @@ def read_small_files(
     include: Collection[str] = (),
     verify_crc: bool = True,
     threads: int | None = None,
+    decryption: KeySource | str | None = None,
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Read many small files into one frame.
 
@@ -56,7 +60,7 @@ def read_small_files(
     ----------
     cells : sequence of (str or os.PathLike), or of bytes-like
         Paths or URLs of files, or the bytes of files; all of one kind. The same one may be there several times.
-    columns, filters, runtime_filters, dtype_backend, dates, include, verify_crc, threads
+    columns, filters, runtime_filters, dtype_backend, dates, include, verify_crc, threads, decryption
         As in `numparq.read_parquet`.
     schema, resolve, storage_options, filesystem
         As of `numparq.Dataset`.
@@ -85,7 +89,7 @@ def read_small_files(
         verify_crc=verify_crc,
         threads=threads,
     )
-    with _open_cells(cells, storage_options, filesystem) as opened:
+    with _open_cells(cells, storage_options, filesystem, as_key_source(decryption)) as opened:
         merged = SerializedSchema(DatasetSchema.from_files(opened, resolve=resolve, schema=schema), resolve).schema
         partitions = SchemaOnlyPartitions([_CELL], [(str(at),) for at in range(len(opened))], {_CELL: "int64"})
         names = None if columns is None else [*columns, _CELL]
@@ -112,7 +116,7 @@ def _scan_files(opened: Sequence[OpenFile], filters: DatasetFilter, options: Sca
 
 @contextmanager
 def _open_cells(
-    cells: Sequence[PathOrBuffer], storage_options: StorageOptions, filesystem: Any
+    cells: Sequence[PathOrBuffer], storage_options: StorageOptions, filesystem: Any, keys: KeySource | None
 ) -> Iterator[list[OpenFile]]:
     """Open all cells, and close them at the end."""
     files: list[OpenFile] = []
@@ -121,11 +125,14 @@ def _open_cells(
             for at, cell in enumerate(cells):
                 if not isinstance(cell, bytes | bytearray | memoryview):
                     raise TypeError(f"cell {at} is {type(cell).__name__}, but other cells are bytes; use one kind")
-                files.append(OpenFile(BytesSource(cell, f"<cell {at}>")))
+                own = keys_of_single_file(keys, cell)
+                files.append(OpenFile(BytesSource(cell, f"<cell {at}>"), decryption=own))
         elif cells:
             paths = resolve_paths(cast("Sequence[PathLike]", list(cells)), storage_options, filesystem)
             named = [DataFile(path, paths.display_name(path)) for path in paths.paths]
-            files = open_files(DatasetListing(named, filesystem=paths.filesystem), named)  # type: ignore[arg-type]
+            parts = None if keys is None else DatasetKeys.of_dataset(keys, None, paths.filesystem is None)
+            listing = DatasetListing(named, filesystem=paths.filesystem)  # type: ignore[arg-type]
+            files = open_files(listing, named, keys=parts)
         yield files
     finally:
         for file in files:

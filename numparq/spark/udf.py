@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from numparq.keys.provider import check_provider_name
+
 from .tasks import begin_task, task_threads
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def decode_paths(
         files differ between Spark's batches, pass one to get the same columns everywhere.
     **options
         As in `numparq.Dataset` and `numparq.read_parquet`: resolve, storage_options, filesystem, dtype_backend, dates,
-        include, verify_crc, runtime_filters; threads, one by default in a task.
+        include, verify_crc, runtime_filters, decryption (the name of a provider); threads, one by default in a task.
 
     Returns
     -------
@@ -114,6 +116,8 @@ def _decode(
 
     from numparq.dataset.small_files import read_small_files
 
+    if options.get("decryption") is not None:
+        check_provider_name(options["decryption"], "decryption")
     begin_task()
     options.setdefault("threads", task_threads())
     there = cells[cells.notna()]

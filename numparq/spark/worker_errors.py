@@ -46,7 +46,7 @@ def sentence_first() -> Iterator[None]:
     """
     try:
         yield
-    except (ParquetError, ValueError, TypeError, OSError) as error:
+    except (ParquetError, ValueError, TypeError, OSError, ImportError) as error:
         if any(name.startswith(_WORKER_VARIABLES) for name in os.environ):
             error.add_note(traceback.format_exc())
             os.environ["SPARK_HIDE_TRACEBACK"] = "1"

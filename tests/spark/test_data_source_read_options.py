@@ -134,6 +134,7 @@ WRONG = {
             "modifiedBefore": "1970-01-01 02:00:00+02:00",
         }.items()
     },
+    "decryption": dict.fromkeys(["", "a key", "YSBrZXk="], "must be the name of a key provider, package.module:attr"),
     "timeZone": dict.fromkeys(["", "nowhere", "+25:00", "../etc"], "must be a time zone such as Europe/Paris"),
     "recursiveFileLookup": dict.fromkeys(["", "false"], "must be true, since folders below the path are always read"),
     "mergeSchema": dict.fromkeys(["", "false"], "must be true, since the schemas of all files are always merged"),
@@ -154,6 +155,13 @@ def test_error_names_the_option(folder, name, text, message):
     message = message if name != "paths" else r"must be a JSON list of paths, such as \[\"a\", \"b\"\], not"
     with pytest.raises((ValueError, SchemaError), match=f"^the option '{name}'(:.*)? {message}"):
         count(folder, **{name: text})
+
+
+@pytest.mark.parametrize("text", ["a secret key", "YSBzZWNyZXQga2V5"])
+def test_no_message_quotes_what_may_be_a_key(folder, text):
+    with pytest.raises(ValueError, match="the option 'decryption'") as caught:
+        count(folder, decryption=text)
+    assert text not in str(caught.value)
 
 
 def test_every_option_is_tested():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -298,3 +299,30 @@ def test_old_files_are_not_read(folder):
 def test_options_of_streams_need_one(name):
     with pytest.raises(ValueError, match=f"the option '{name}' needs spark.readStream"):
         parse_read_options({"path": "data", name.lower(): "1"})
+
+
+@pytest.fixture
+def provider(tmp_path_factory, monkeypatch):
+    """Return the name of a new module of providers."""
+    folder = tmp_path_factory.mktemp("providers")
+    name = f"keys_of_{folder.name}"
+    (folder / f"{name}.py").write_text(
+        "import numparq\n"
+        "def reading():\n    return numparq.Decryption(b'marker: footer k')\n"
+        "def writing():\n    return numparq.Encryption(b'marker: footer k')\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    return name
+
+
+def test_encrypted_files_are_read_by_the_name_of_a_provider(tmp_path, provider):
+    pytest.importorskip("cryptography")
+    for number in range(3):
+        numparq.to_parquet(
+            pd.DataFrame({"a": [number]}), tmp_path / f"{number}.parquet", encryption=f"{provider}:writing"
+        )
+    query = Query(tmp_path, decryption=f"{provider}:reading")
+    pickled = pickle.dumps(query.reader.partitions(json.loads(query.offset), json.loads(query.plan())))
+    assert provider.encode() in pickled
+    assert b"marker" not in pickled
+    assert query.batch() == [0, 1, 2]

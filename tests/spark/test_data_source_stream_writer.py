@@ -117,3 +117,27 @@ def test_tables_of_other_systems_are_refused(tmp_path, write):
     with pytest.raises(UnsupportedError, match="the folder belongs to a Delta Lake table"):
         write(0, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["_delta_log"]
+
+
+@pytest.fixture
+def provider(tmp_path_factory, monkeypatch):
+    """Return the name of a new module of providers."""
+    folder = tmp_path_factory.mktemp("providers")
+    name = f"keys_of_{folder.name}"
+    (folder / f"{name}.py").write_text(
+        "import numparq\n"
+        "def reading():\n    return numparq.Decryption(b'marker: footer k')\n"
+        "def writing():\n    return numparq.Encryption(b'marker: footer k')\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    return name
+
+
+def test_batches_are_encrypted_by_the_name_of_a_provider(tmp_path, write, provider):
+    pytest.importorskip("cryptography")
+    options = {"encryption": f"{provider}:writing"}
+    for batch in (0, 1, 1):
+        writer(tmp_path, **options).commit(write(batch, 2, **options), batch)
+    read = numparq.read_parquet(tmp_path, decryption=f"{provider}:reading")
+    assert sorted(read["a"]) == [0, 1, 10, 11]
+    assert all(path.read_bytes()[-4:] == b"PARE" for path in tmp_path.glob("*.parquet"))

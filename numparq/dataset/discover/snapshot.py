@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,7 @@ class DatasetSnapshot:
         self.keys: DatasetKeys | None = None
         if decryption is not None:
             base = self.listing.base if self.listing.is_directory else None
+            base = base if file_filter.base_path is None else os.fsdecode(file_filter.base_path)
             self.keys = DatasetKeys.of_dataset(decryption, base, self.listing.filesystem is None)
         self.partitions = DatasetPartitions.from_listing(self.listing, partitioning, categories)
         self._metadata: OpenFile | None = None

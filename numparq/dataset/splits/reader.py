@@ -131,6 +131,11 @@ class SplitReader:
         return self._spec.filesystem
 
     @property
+    def has_keys(self) -> bool:
+        """Whether files are opened with keys."""
+        return self._spec.keys is not None
+
+    @property
     def partitions(self) -> list[str]:
         """Names of the partition columns, whether they are read or not."""
         return list(self._spec.partitions)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from numparq.keys.provider import check_provider_name
+
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 # Microseconds by unit, as Spark writes durations; without a unit they are milliseconds.
 _DURATIONS = {"us": 1, "ms": 10**3, "": 10**3, "s": 10**6, "m": 60 * 10**6, "min": 60 * 10**6}
@@ -14,6 +16,18 @@ _DURATIONS |= {"h": 3600 * 10**6, "d": 86400 * 10**6}
 _DIRECTIONS = {"asc": False, "desc": True}
 _NULLS = {"first": True, "last": False}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")  # 18 digits always fit 64 bits
+
+
+class UnquotedValueError(ValueError):
+    """Wrong value that no message may quote, as it may be a key; the text says what the value should be."""
+
+
+def parse_provider_name(text: str) -> str:
+    """Parse the name of a key provider."""
+    try:
+        return check_provider_name(text.strip(), "")
+    except ValueError:
+        raise UnquotedValueError("the name of a key provider, package.module:attribute") from None
 
 
 def parse_names(text: str) -> list[str]:

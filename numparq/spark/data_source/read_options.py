@@ -17,7 +17,16 @@ from numparq.spark.scan.file_filter import build_file_filter, parse_time
 from numparq.spark.scan.request import ReadRequest
 from numparq.util.arguments import did_you_mean
 
-from .option_values import choice_parser, parse_bool, parse_bytes, parse_count, parse_duration, parse_json_object
+from .option_values import (
+    UnquotedValueError,
+    choice_parser,
+    parse_bool,
+    parse_bytes,
+    parse_count,
+    parse_duration,
+    parse_json_object,
+    parse_provider_name,
+)
 
 _STORAGE = "storage."
 Planned = TypeVar("Planned")
@@ -163,6 +172,12 @@ READ_OPTIONS = (
         choice_parser("exact", "floor"),
         "timestamps finer than microseconds: exact raises an error, floor truncates",
     ),
+    ReadOption(
+        "decryption",
+        "decryption",
+        parse_provider_name,
+        "name of what provides the keys of encrypted files: package.module:attribute",
+    ),
     ReadOption("pushdown", "pushdown", parse_bool, "apply filters of queries; needs register(spark, pushdown=True)"),
     _fixed("mergeSchema", "true", "the schemas of all files are always merged"),
     _fixed("ignoreCorruptFiles", "false", "damage is an error; numparq salvage recovers rows"),
@@ -256,6 +271,8 @@ def parse_stream_options(options: Mapping[str, str]) -> tuple[ReadRequest, Strea
 def _parse(option: ReadOption, text: str) -> Any:
     try:
         return option.parse(text)
+    except UnquotedValueError as error:
+        raise ValueError(f"the option {option.name!r} must be {error}") from None
     except ValueError as error:
         raise ValueError(f"the option {option.name!r} must be {error}, not {text!r}") from error
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from numparq.util.arguments import did_you_mean
 
 from .option_values import (
+    UnquotedValueError,
     choice_parser,
     parse_bool,
     parse_bytes,
@@ -17,6 +18,7 @@ from .option_values import (
     parse_int,
     parse_json_object,
     parse_names,
+    parse_provider_name,
     parse_sort_columns,
     per_column_parser,
 )
@@ -180,6 +182,18 @@ WRITE_OPTIONS = (
         parse_json_object,
         "key-value metadata of the footers, as a JSON object of strings",
     ),
+    _O(
+        ("encryption",),
+        "encryption",
+        parse_provider_name,
+        "name of what provides the keys and modes of encrypted files: package.module:attribute",
+    ),
+    _O(
+        ("decryption",),
+        "decryption",
+        parse_provider_name,
+        "name of what provides the keys of existing files: package.module:attribute",
+    ),
     _O(("storageOptions",), "storage_options", parse_json_object, "options of the file system, as a JSON object"),
 )
 
@@ -256,6 +270,8 @@ def _enabled_bloom_filters(blooms: dict[str, dict[str, Any]]) -> dict[str, Any]:
 def _parse(name: str, parse: Callable[[str], Any], text: str) -> Any:
     try:
         return parse(text)
+    except UnquotedValueError as error:
+        raise ValueError(f"the option {name!r} must be {error}") from None
     except ValueError as error:
         raise ValueError(f"the option {name!r} must be {error}, not {text!r}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numparq.keys.provider import check_provider_name
 from numparq.spark.tasks import describe_jobs, map_splits, run_splits, task_slots
 from numparq.util.pluralize import agree_noun
 
@@ -43,6 +44,7 @@ _OPTIONS = (
     "include",
     "pruners",
     "verify_crc",
+    "decryption",
 )
 _DATASET_OPTIONS = (
     "partitioning",
@@ -50,6 +52,7 @@ _DATASET_OPTIONS = (
     "table_format",
     "storage_options",
     "filesystem",
+    "decryption",
 )  # arguments of `Dataset`
 
 _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UCT", "ZULU"}
@@ -71,6 +74,8 @@ def plan_job_splits(
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
         raise TypeError(f"unknown option {unknown[0]!r} of a table; the options are: {', '.join(_OPTIONS)}")
+    if options.get("decryption") is not None:
+        check_provider_name(options["decryption"], "decryption")
     columns = None if columns is None else check_names(columns)
     given = {name: value for name, value in options.items() if value is not None or name == "partitioning"}
     given.setdefault("min_splits", task_slots(spark))
@@ -125,8 +130,8 @@ def map_pandas(
         Maximum rows of a frame. By default a frame is a whole split, of about `split_bytes` stored bytes.
     **options
         As in `numparq.spark.read`: runtime_filters, split_bytes, min_splits, partitioning, resolve, table_format,
-        storage_options, filesystem, include, verify_crc. By default there are at least as many splits as tasks run at a
-        time, if rows can be divided so.
+        storage_options, filesystem, include, verify_crc, decryption. By default there are at least as many splits as
+        tasks run at a time, if rows can be divided so.
 
     Returns
     -------

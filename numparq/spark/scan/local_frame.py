@@ -152,13 +152,14 @@ def _are_default_options(options: Mapping[str, Any]) -> bool:
 def read_locally(spark: SparkSession, table: SparkScan, most_bytes: int | None) -> DataFrame | None:
     """Read a planned scan on the driver into a local DataFrame, if it has at most `most_bytes` stored bytes (8 MiB).
 
-    None leaves it to tasks: more bytes, unsupported types, or an error, which tasks then raise when rows are needed.
+    None leaves it to tasks: more bytes, unsupported types, or an error, which tasks then raise when rows are needed. So
+    are rows of encrypted files, which would pass through a temporary file in plaintext.
     """
     schema = table.batch_reader.schema
     most_bytes = MAX_STORED_BYTES if most_bytes is None else most_bytes
     if isinstance(most_bytes, bool) or not hasattr(most_bytes, "__index__"):
         raise TypeError(f"driver_bytes must be a number of bytes, not {most_bytes!r}")
-    if most_bytes < 1:
+    if most_bytes < 1 or table.batch_reader.split_reader.has_keys:
         return None
     if sum(split.num_bytes for split in table.splits) > most_bytes or not _is_supported(schema):
         return None

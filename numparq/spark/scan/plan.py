@@ -108,6 +108,7 @@ def _split_table(request: ReadRequest, columns: list[Any] | None, schema: list[A
         verify_crc=request.verify_crc,
         threads=1,
         calendar=request.calendar,
+        decryption=request.decryption,
         **given,
     )
 

@@ -46,6 +46,7 @@ def read(
     filesystem: Any = None,
     verify_crc: bool = True,
     nanoseconds: str = "exact",
+    decryption: str | None = None,
 ) -> DataFrame:
     """Read Parquet files into a Spark DataFrame.
 
@@ -87,6 +88,9 @@ def read(
         Exclusive bounds of the files' modification times, in the session's time zone unless they have one.
     nanoseconds : {"exact", "floor"}
         Treatment of timestamps between two microseconds, which Spark cannot store: raise, or round down.
+    decryption : str, optional
+        Name ``"package.module:attribute"`` of what provides the keys of encrypted files on the driver and in tasks
+        (``docs/encryption.md``); keys themselves are refused.
 
     Returns
     -------
@@ -135,6 +139,7 @@ def read(
         filesystem=filesystem,
         verify_crc=verify_crc,
         nanoseconds=nanoseconds,
+        decryption=decryption,
         **settings,
     )
     request = _with_runtime_filters(spark, request, runtime_filters, wanted)

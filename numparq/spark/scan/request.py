@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.listing.file_filter import ALL_FILES, FileFilter
 from numparq.format.key_values.spark import SPARKS_CALENDAR, SparkCalendar
+from numparq.keys.provider import check_provider_name
 from numparq.spark.filters.dialect import DEFAULT_DIALECT, SparkDialect
 from numparq.spark.schema.user_schema import FieldFinder, find_fields, find_fields_exactly
 from numparq.util.arguments import check_positive_int
@@ -25,7 +26,7 @@ class ReadRequest:
 
     `dialect` is that of filter text, and decides whether names of a schema are exact. Without `infers_partitions`
     partition columns are str.
-    `calendar` is that of files that do not say.
+    `calendar` is that of files that do not say, `decryption` the name of a key provider.
     """
 
     path: PathLike | Sequence[PathLike]
@@ -49,8 +50,11 @@ class ReadRequest:
     dialect: SparkDialect = DEFAULT_DIALECT
     infers_partitions: bool = True
     calendar: SparkCalendar = SPARKS_CALENDAR
+    decryption: str | None = None
 
     def __post_init__(self) -> None:
+        if self.decryption is not None:
+            check_provider_name(self.decryption, "decryption")
         if self.rows_per_batch is not None:
             check_positive_int(self.rows_per_batch, "rows_per_batch")
         if self.nanoseconds not in _NANOSECONDS:
