@@ -18,6 +18,7 @@ from numparq.util.pluralize import pluralize
 from .client import KmsClient, check_client, describe_client
 from .encryption_modes import EncryptionModes
 from .key_material import KeyMaterial, KeyReference
+from .kms_decryption import KmsDecryption
 from .leaf_keys import covers, match_leaves
 from .material_file import FOOTER_KEY
 from .wrapping import Wrapper
@@ -107,6 +108,10 @@ class KmsEncryption:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"keys cannot be pickled or copied; {NAME_A_PROVIDER}")
 
+    def as_decryption(self) -> KmsDecryption:
+        """Return the same KMS for reading, plaintext files allowed: commits compare existing files with new ones."""
+        return KmsDecryption(self._client, aad_prefix=self._modes.aad_prefix, allow_plaintext_files=True)
+
     def may_encrypt(self, column: str) -> bool:
         """Whether a column, or any leaf column of it, may be encrypted."""
         return self._modes.encrypts_others or covers(self._master_keys, column)
@@ -131,8 +136,8 @@ class KmsEncryption:
             return self._make_keys(paths, lambda name, material: material.to_json(is_internal=True).encode())
         if material_names is None:
             raise UnsupportedError(
-                "internal_key_material=False stores keys in a file next to the data file: write to a path, not into "
-                "memory or a file object"
+                "internal_key_material=False stores keys in a file next to the data file: write to a path, or by "
+                "DatasetWriter, not into memory or a file object"
             )
         names, entries = {*material_names()}, dict[str, str]()
 

@@ -67,7 +67,8 @@ def rotate_master_keys(
     check_flag(double_wrapping, "double_wrapping")
     listing = list_files(path, partitioning=None, storage_options=storage_options, filesystem=filesystem)
     unwrapper, wrapper = Unwrapper(client, _LIFETIME), Wrapper(client, _LIFETIME, double_wrapping)
-    paths = [file.path for file in listing.files if _has_stored_material(file, listing.filesystem)]
+    files = [file for file in listing.files if _has_stored_material(file, listing.filesystem)]
+    paths = [file.committed_path(listing.filesystem is None) for file in files]
     for data_path in paths:
         with error_context(file=data_path):
             _rotate(data_path, unwrapper, wrapper, listing.filesystem)

@@ -93,7 +93,11 @@ def test_key_metadata_have_the_fields_of_other_writers():
         ({"cache_lifetime": -1}, ValueError, "cache_lifetime must be a number of seconds"),
         ({"algorithm": "AES"}, ValueError, "algorithm must be one of"),
         ({"encrypt_other_columns": True}, ValueError, "encrypt_other_columns needs column_keys"),
-        ({"internal_key_material": False}, numparq.UnsupportedError, "write to a path, not into memory"),
+        (
+            {"internal_key_material": False},
+            numparq.UnsupportedError,
+            "write to a path, or by DatasetWriter, not into memory",
+        ),
         ({"client": object()}, TypeError, "wrap_key and unwrap_key"),
     ],
 )

@@ -14,7 +14,9 @@ from numparq.dataset.listing.local import file_version, list_local
 from numparq.io.file_lock import try_lock
 from numparq.io.filesystem import strip_file_scheme
 from numparq.io.local_source import FileSource
+from numparq.io.open import open_local_sink
 from numparq.io.replaced_files import remove_expired_files, replaced_folder_name
+from numparq.io.sibling_bytes import sibling_path
 from numparq.io.sink import Sink
 from numparq.io.source import Source
 from numparq.util.regular_file import open_regular
@@ -64,7 +66,7 @@ class LocalStage:
     def __init__(self, base: str, job: str, name: str, made: list[str], keep_seconds: float = 0) -> None:
         self.base, self.id, self.name = base, job, name
         self._keep_seconds = keep_seconds
-        self._made = made
+        self._made, self._hidden = made, list[str]()
         self._descriptor = -1
         self._process = os.getpid()
 
@@ -136,6 +138,13 @@ class LocalStage:
             return kind(self.path(number), os.path.join(self.base, name))
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, _GONE, self.path("")) from None
+
+    def create_hidden(self, name: str) -> Sink:
+        """Open a new hidden file at its path in the dataset, outside the commit; an abort removes it."""
+        path = os.path.join(self.base, name)
+        make_directory(os.path.dirname(path), self._made)
+        self._hidden.append(path)
+        return open_local_sink(path)
 
     def open_staged(self, number: str) -> Source:
         """Open a staged file for reading."""
@@ -250,6 +259,9 @@ class LocalStage:
     def clear(self) -> None:
         """Remove the stage and its files."""
         remove_stage(self.base, self.name)
+        for path in self._hidden:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
         self._close()
 
     def _lock(self) -> None:
@@ -332,7 +344,9 @@ class LocalJob:
         """Open a new file for writing; `name` is its path in the dataset."""
         with self._lock:
             number = self._names.setdefault(name, str(len(self._names)))
-        return self._folder.create_file(number, name)
+        sink = self._folder.create_file(number, name)
+        sink.create_sibling = lambda file_name: self._folder.create_hidden(sibling_path(name, file_name))
+        return sink
 
     def commit(self, changes_of: Callable[[DirectoryListing], CommitChanges]) -> None:
         """Commit all files; ``changes_of`` as in `LocalStage.commit`."""

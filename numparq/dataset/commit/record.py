@@ -20,6 +20,7 @@ _NAME = re.compile(rf"_numparq_commit-({JOB_PATTERN})\.json")
 _FOLDER = re.compile(rf"\.numparq-\w+-{JOB_PATTERN}")
 _MOST_BYTES = 1 << 28
 _PARTS = ("job", "state", "folder", "files", "over", "gone", "alone", "kept", "marks")
+KEY_MATERIAL_PREFIX = "_KEY_MATERIAL_FOR_"  # of the name of a data file, in that of its key material
 _MARK = re.compile(r"_numparq_stream-[A-Za-z0-9_-]{1,100}\.json")
 
 STAGE_FOLDER_PATTERN = re.compile(rf"\.numparq-(\w+)-{JOB_PATTERN}")

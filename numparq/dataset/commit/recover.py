@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from numparq.dataset.listing.local import list_local
 from numparq.dataset.listing.table_formats import check_plain_folder
 from numparq.errors import InvalidFileError
 from numparq.io.file_lock import boot_id, try_lock
@@ -16,10 +18,12 @@ from numparq.util.regular_file import open_regular
 from .local_store import OPEN_DIRECTORY, finish_commit, list_records, remove_stage
 from .record import (
     COMMITTED,
+    KEY_MATERIAL_PREFIX,
     PENDING,
     REMOVED_STAGE,
     STAGE_FOLDER_PATTERN,
     CommitRecord,
+    job_file_prefix,
     job_of_record,
     record_name,
 )
@@ -83,7 +87,7 @@ def recover(
         completed = complete_interrupted(base)
         removed = remove_abandoned(base, of_other_systems=abandoned)
         remove_expired_files(base)
-    return Recovered(completed, [name.partition("-")[2].partition("-")[2] for name in removed])
+    return Recovered(completed, [_job_of_stage(name) for name in removed])
 
 
 # --- local and remote recovery ----------------------------------------------------------------------------------------
@@ -133,7 +137,25 @@ def remove_abandoned(base: str, *, of_other_systems: bool = False) -> list[str]:
         if is_over or ((ours or of_other_systems) and _is_abandoned(os.path.join(base, name), ours)):
             remove_stage(base, name)
             removed.append(name)
+    if removed:
+        _remove_key_material(base, [_job_of_stage(name) for name in removed])
     return removed
+
+
+def _job_of_stage(name: str) -> str:
+    return name.partition("-")[2].partition("-")[2]
+
+
+def _remove_key_material(base: str, jobs: list[str]) -> None:
+    """Remove the key material of data files that dead writes did not commit."""
+    starts = tuple(KEY_MATERIAL_PREFIX + job_file_prefix(job) for job in jobs)
+    for entry in list_local(base).hidden:
+        folder, _, name = entry.path.rpartition("/")
+        name = name.lstrip(".")  # the temporary name of an incomplete one begins with a dot
+        data_file = name.removeprefix(KEY_MATERIAL_PREFIX).removesuffix(".json")
+        if name.startswith(starts) and not os.path.lexists(f"{folder}/{data_file}"):
+            with suppress(OSError):
+                os.unlink(entry.path)
 
 
 def _is_abandoned(folder: str, ours: bool) -> bool:

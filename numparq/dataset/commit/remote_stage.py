@@ -10,6 +10,7 @@ from typing import Any
 
 from numparq.dataset.listing.files import DirectoryListing, FileEntry
 from numparq.io.open import open_filesystem_sink
+from numparq.io.sibling_bytes import sibling_path
 from numparq.io.sink import Sink
 from numparq.io.source import Source
 
@@ -48,7 +49,9 @@ class RemoteJob(RemoteJobBase):
     def create_file(self, name: str) -> Sink:
         """Open a new file for writing; `name` is its path in the dataset."""
         path = self._to_come(name)
-        return _HeldSink(self._create(path, lambda: self._sink(path)), self._hold)
+        sink = _HeldSink(self._create(path, lambda: self._sink(path)), self._hold)
+        sink.create_sibling = lambda file_name: self.create_file(sibling_path(name, file_name))
+        return sink
 
     def adopt(self, names: Mapping[str, str]) -> None:
         """Move staged files, given by path in the dataset, to that path; they do not count before the commit."""

@@ -17,7 +17,7 @@ from numparq.io.source import Source
 from numparq.util.worker_pool import WorkerPool
 
 from .consistent_listing import CommittedRemoteListing
-from .record import JOB_PATTERN, CommitRecord, job_file_prefix, job_of_record, stage_folder_name
+from .record import JOB_PATTERN, KEY_MATERIAL_PREFIX, CommitRecord, job_file_prefix, job_of_record, stage_folder_name
 
 _STAGE = re.compile(re.escape(stage_folder_name("", outlives=True)) + f"({JOB_PATTERN})")
 
@@ -131,8 +131,13 @@ class RemoteStore:
         """Remove the files of a write that did not reach its commit, and its record."""
         start = job_file_prefix(record.job)
         names = [entry.path for entry in self.list_all()]
-        self.remove(name for name in names if name.rpartition("/")[2].lstrip(".").startswith(start))
+        self.remove(name for name in names if _data_file_name(name).startswith(start))
         self.remove([path])
+
+
+def _data_file_name(path: str) -> str:
+    """Return the name of the data file that a path is of: its own, or that of its key material, complete or not."""
+    return path.rpartition("/")[2].lstrip(".").removeprefix(KEY_MATERIAL_PREFIX)
 
 
 class RemoteJobBase:

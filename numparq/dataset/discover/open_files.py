@@ -89,8 +89,8 @@ def open_files_unless_empty(
 
 def keys_of_file(keys: DatasetKeys, file: DataFile, listing: DatasetListing) -> KeySource:
     """Return the keys of one file, which may find key material next to it."""
-    own = keys.of(file.committed_path(keys.is_local))
-    return bind_keys(own, file.path, None, listing.filesystem)
+    path = file.committed_path(keys.is_local)  # key material is there as soon as the commit counts
+    return bind_keys(keys.of(path), path, None, listing.filesystem)
 
 
 def tail_lengths(sizes: Sequence[int], whole: int, most: int) -> list[int]:

@@ -21,7 +21,9 @@ from numparq.errors import DecryptionError, InvalidFileError, ParquetError, Sche
 from numparq.file.append_schema import file_columns
 from numparq.format.open_file import OpenFile
 from numparq.from_pandas.user_schema import UserColumn
+from numparq.io.sibling_bytes import read_small_source, sibling_path
 from numparq.io.source import Source
+from numparq.keys.material_file import material_name
 from numparq.keys.part_keys import DatasetKeys
 
 from .partition_frame import PartitionValues
@@ -151,6 +153,9 @@ def plan_changes(
     # Metadata files of earlier writes would describe other files, or columns that are gone.
     start = _start(base)
     stale = [entry.path for entry in found.hidden if entry.path[start:] in (METADATA_FILE, COMMON_METADATA_FILE)]
+    if found.hidden:
+        materials = {sibling_path(path, material_name(path)) for path in gone}
+        stale += [entry.path for entry in found.hidden if entry.path in materials]
     if not gone and not written:
         return CommitChanges()
     return CommitChanges(gone + stale)
@@ -272,7 +277,7 @@ def _open_staying_files(
     with ExitStack() as stack:
         untyped: set[str] | None = None
         for path in paths[:_MOST_COMPARED]:
-            file = _open_staying_file(stack.enter_context(closing(open_source(path))), path, keys)
+            file = _open_staying_file(stack.enter_context(closing(open_source(path))), path, open_source, keys)
             files.append(file)
             untyped = (set(file.schema.columns) if untyped is None else untyped) - _typed_columns(file)
             if not untyped:
@@ -280,9 +285,15 @@ def _open_staying_files(
         yield files
 
 
-def _open_staying_file(source: Source, path: str, keys: DatasetKeys | None) -> OpenFile:
+def _open_staying_file(
+    source: Source, path: str, open_source: Callable[[str], Source], keys: DatasetKeys | None
+) -> OpenFile:
+    def read_sibling(name: str) -> bytes:
+        with closing(open_source(sibling_path(path, name))) as sibling:
+            return read_small_source(sibling)
+
     try:
-        return OpenFile(source, decryption=None if keys is None else keys.of(path))
+        return OpenFile(source, decryption=None if keys is None else keys.of(path).for_file(path, read_sibling))
     except DecryptionError as error:
         error.message = (
             f"the new files cannot be compared with an existing one: {error.message}; pass decryption= with the keys "
