@@ -16,7 +16,6 @@ from .tasks import run_each
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from numparq.tools.profile.job import ProfileTask
     from numparq.typing import Columns, Filters, PathLike, StorageOptions
 
 _TASKS_PER_SLOT = 4  # a short wait for the last task, without sending many sketches
@@ -109,7 +108,7 @@ def profile(
     return job.profile(run_each(spark, works, _run_task, f"numparq profile: {pluralize(job.num_files, 'file')}"))
 
 
-def _run_task(work: ProfileTask) -> PartialProfile:
+def _run_task(work: ProfileJob) -> PartialProfile:
     return work.run()
 
 

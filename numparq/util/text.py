@@ -13,3 +13,8 @@ def is_utf8(text: str | bytes) -> bool:
     except UnicodeError:
         return False
     return True
+
+
+def escape_surrogates(text: str) -> str:
+    """Escape lone surrogates in a text from a file, so that it can be encoded."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from numparq.errors import ParquetError
 from numparq.format.column_order import leaf_order
-from numparq.format.footer.file_metadata import Footer
 from numparq.format.open_file import OpenFile
 from numparq.format.page_index import UNKNOWN
 from numparq.format.physical_type import BYTE_ARRAY, INT96
@@ -20,7 +19,7 @@ from numparq.format.writer_quirks import parse_created_by
 from numparq.prune.statistics import ContainerStatistics, row_group_statistics
 from numparq.util.pluralize import pluralize
 
-from .bounds import trusted_key_bounds
+from .bounds import KeyBounds, trusted_key_bounds
 from .chunk_values import ChunkValues, ReadOptions, empty_values, read_chunk, read_dictionary
 from .value_kind import value_kind
 
@@ -70,10 +69,8 @@ class ColumnClimb:
         Number of values including nulls, of nulls, and of NaNs; UNKNOWN if not known.
     has_nan_entry : bool array
         Whether the dictionary has a NaN, which may be unused.
-    bounds : KeyBounds
-        Bounds of the values that are no NaN.
-    low_exact, high_exact : bool array
-        Whether a known bound occurs as a value.
+    footer_bounds, bounds : KeyBounds
+        Bounds of the values that are no NaN: by the footer alone, as reads prune, and by all that was read.
     sources : list of str
         Source of the bounds: ``"footer"``, ``"dictionary"`` or ``"data"``.
     distinct : dict of int to (object, str)
@@ -90,14 +87,14 @@ class ColumnClimb:
         is_described = (statistics.num_values >= footer.row_group_num_rows) & (statistics.num_values >= 0)
         self.num_values: np.ndarray = np.where(is_described, statistics.num_values, UNKNOWN)
         self.nulls: np.ndarray = self._trusted_null_counts(statistics.null_counts).copy()
-        self.bounds = trusted_key_bounds(statistics, leaf, self.kind)
+        self.footer_bounds = trusted_key_bounds(statistics, leaf, self.kind)
+        self.bounds = KeyBounds(*(items.copy() for items in self.footer_bounds))
         self.nans: np.ndarray = np.zeros(len(groups), np.int64)
         if self.kind.key_dtype == "float64":
             writer = parse_created_by(footer.created_by)
             orders_nans = writer.name == _ORDERS_NANS[0] and not writer.is_before(_ORDERS_NANS[1])
             self.nans = np.where(self.bounds.known & orders_nans, 0, statistics.nan_counts)
         self.has_nan_entry = np.zeros(len(groups), np.bool_)
-        self.low_exact, self.high_exact = _exact_bounds(footer, leaf, len(groups))
         self.sources = ["footer"] * len(groups)
         self.distinct: dict[int, tuple[Any, str]] = {}
         self.contradictions: list[ParquetError] = []
@@ -124,6 +121,24 @@ class ColumnClimb:
         levels = [] if statistics is None else statistics.definition_level_histogram or []
         is_sound = min(levels, default=-1) >= 0 and sum(levels) == self.num_values[group]
         return int(levels[-1]) if is_sound else UNKNOWN
+
+    @cached_property
+    def low_exact(self) -> np.ndarray:
+        """Mask of chunks whose lower bound, if it is known, occurs as a value."""
+        return self._declared_exact(0)
+
+    @cached_property
+    def high_exact(self) -> np.ndarray:
+        """Mask of chunks whose upper bound, if it is known, occurs as a value."""
+        return self._declared_exact(1)
+
+    def _declared_exact(self, side: int) -> np.ndarray:
+        """Return which bounds are declared values; those of fixed size are unless the footer denies it."""
+        layout, count = _exact_layout(), self._file.num_row_groups
+        words = self._file.footer.chunks.read_words(layout, range(count), [self.leaf.index] * count)
+        flags = words[:, layout.slot(_EXACT[side])]
+        exact: np.ndarray = flags == 1 if self.leaf.physical == BYTE_ARRAY else flags != 0
+        return exact
 
     @property
     def num_present(self) -> np.ndarray:
@@ -234,14 +249,6 @@ class ColumnClimb:
             self.bounds.lows[group], self.bounds.highs[group] = bounds
             self.low_exact[group] = self.high_exact[group] = values.source == "data"
             self.sources[group] = values.source
-
-
-def _exact_bounds(footer: Footer, leaf: Leaf, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which lower and upper bounds are declared values; those of fixed size are unless the footer denies it."""
-    layout = _exact_layout()
-    words = footer.chunks.read_words(layout, range(count), [leaf.index] * count)
-    low, high = (words[:, layout.slot(path)] for path in _EXACT)
-    return (low == 1, high == 1) if leaf.physical == BYTE_ARRAY else (low != 0, high != 0)
 
 
 def merge_sources(sources: list[str]) -> str:

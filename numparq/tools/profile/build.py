@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from numparq.dataset.partitions.types import infer_partition_type
 from numparq.skipping.summary.value_kind import ValueKind
+from numparq.skipping.summary.value_summary import ValueSummary
+from numparq.util.text import escape_surrogates
 
 from .advice import advise
 from .figures import ColumnProfile, LookupCost
-from .lookups import FileOrderCounts, count_file_orders, estimate_lookups
-from .partial_profile import FileSizes, PartialColumnProfile, PartialProfile, ValueSummary
+from .lookups import count_file_orders, estimate_lookups
+from .partial_profile import FileSizes, PartialColumnProfile, PartialProfile
 from .profile import Profile
-from .render import escape_surrogates
 
 _NAMES = ("codecs", "encodings", "page_encodings", "distrusted")
-_SUMS = (
-    *("chunks", "num_values", "compressed", "uncompressed", "read", "declared", "with_statistics", "with_column_index"),
-    *("with_offset_index", "with_bloom", "bloom_bytes", "rows_in_order", "rows_out_of_order", "pages_in_order"),
-    "pages_out_of_order",
-)
+_FIELDS = frozenset(entry.name for entry in fields(ColumnProfile))
 
 
 def profile_partition_column(
@@ -65,10 +62,6 @@ def profile_partition_column(
         max=present[-1] if present else None,
         min_exact=True,
         max_exact=True,
-        codecs={},
-        encodings={},
-        page_encodings={},
-        distrusted={},
         lookup=lookup,
         small_range=lookup,
     )
@@ -116,84 +109,52 @@ def _profile_column(name: str, column: PartialColumnProfile, partial: PartialPro
     values = next(iter(column.values.values())) if kind is not None else ValueSummary()
     counts, num_values = column.counts, column.counts["num_values"]
     nulls = None if counts["nulls_unknown"] else counts["nulls"]
-    distinct, source, least, most = _count_distinct(column, values, kind)
-    order = count_file_orders(column) if kind is not None else FileOrderCounts()
-    lookup, small_range = estimate_lookups(column, partial.files, distinct if source != "unknown" else None)
-    types = column.names["types"]
-    sums: dict[str, Any] = {name: _sorted_counts(column.names[name]) for name in _NAMES}
-    sums |= {name: counts[name] for name in _SUMS}
-    return ColumnProfile(
-        name,
-        escape_surrogates(" or ".join(sorted({logical or physical for physical, logical in types}))),
-        tuple(sorted({physical for physical, _ in types})),
-        tuple(sorted({escape_surrogates(logical) for _, logical in types if logical})),
+    num_present = num_values - counts["nulls"] - counts["nans"]
+    limits = values.limit_distinct(kind, num_present, not (counts["nulls_unknown"] or counts["nans_unknown"]))
+    lookup, small_range = estimate_lookups(column, partial.files, limits.num_distinct)
+    types, distinct = column.names["types"], limits.num_distinct
+    in_files = counts["distinct_in_files"] / (distinct * len(partial.files)) if distinct else None
+    values_of: dict[str, Any] = {name: count for name, count in counts.items() if name in _FIELDS}
+    values_of |= {name: _sorted_counts(column.names[name]) for name in _NAMES}
+    values_of |= dict(
+        type=escape_surrogates(" or ".join(sorted({logical or physical for physical, logical in types}))),
+        physical=tuple(sorted({physical for physical, _ in types})),
+        logical=tuple(sorted({escape_surrogates(logical) for _, logical in types if logical})),
         is_nested=column.is_nested,
+        is_index=column.is_index,
         nulls=nulls,
         null_share=None if nulls is None or not num_values else nulls / num_values,
         nans=None if counts["nans_unknown"] else counts["nans"],
         distinct=distinct,
-        distinct_kind=source,
-        distinct_at_least=least,
-        distinct_at_most=most,
-        **_python_bounds(values, kind),
+        distinct_kind=limits.source,
+        distinct_at_least=limits.least,
+        distinct_at_most=limits.most,
+        file_share=None if in_files is None else min(in_files, 1.0),
         share=counts["compressed"] / all_bytes if all_bytes else 0.0,
         pages=counts["pages"] if counts["paged"] == counts["chunks"] else None,
         dictionary_share=counts["dictionary_pages"] / counts["pages"] if counts["pages"] else None,
         mean_length=counts["text_bytes"] / counts["text_values"] if counts["text_values"] else None,
         min_length=column.min_length,
         max_length=column.max_length,
-        files_in_order=order.in_order,
-        files_out_of_order=order.out_of_order,
-        files_overlapping=order.overlapping,
         lookup=lookup,
         small_range=small_range,
-        **sums,
+        **_python_bounds(values, kind),
+        **(count_file_orders(column) if kind is not None else {}),
     )
+    return ColumnProfile(name, **values_of)
 
 
 def _python_bounds(values: ValueSummary, kind: ValueKind | None) -> dict[str, Any]:
     """Return the bounds as Python values; empty if any chunk with values has no bounds."""
-    if kind is None or values.low is None or values.unbounded:
+    if kind is None or values.low is None or values.high is None or values.unbounded:
         return {}
+    (low, is_outside), (high, high_exact) = values.low, values.high
     return {
-        "min": kind.to_python(values.low),
-        "max": kind.to_python(values.high),
-        "min_exact": values.low_exact,
-        "max_exact": values.high_exact,
+        "min": kind.to_python(low),
+        "max": kind.to_python(high),
+        "min_exact": not is_outside,
+        "max_exact": high_exact,
     }
-
-
-def _count_distinct(
-    column: PartialColumnProfile, values: ValueSummary, kind: ValueKind | None
-) -> tuple[int | None, str, int, int]:
-    """Return the distinct count, its kind (see `ColumnProfile.distinct_kind`), and its lower and upper limit."""
-    counts = column.counts
-    most = counts["num_values"] - counts["nulls"] - counts["nans"]
-    if kind is None:
-        return None, "unknown", int(most > 0), most
-    least = int(most > 0 and not counts["nulls_unknown"] and not counts["nans_unknown"])
-    most = min(most, _max_distinct(values, kind, counts["num_values"]))
-    if values.sketch.is_exact and values.is_certain:
-        least = max(least, len(values.sketch.hashes))
-    if values.low_exact and values.high_exact and values.low != values.high:
-        least = max(least, 2)
-    if values.uncounted:
-        return (most, "exact", least, most) if least == most else (None, "unknown", least, most)
-    count = round(values.sketch.count())
-    if values.sketch.is_exact:
-        if values.is_certain:
-            return count, "exact", count, count
-        return count, "exact" if least == count else "dictionary", min(least, count), count
-    return min(max(count, least), most), "estimate", least, most
-
-
-def _max_distinct(values: ValueSummary, kind: ValueKind, num_values: int) -> int:
-    """Return an upper limit of distinct values by the bounds."""
-    if kind.key_dtype == "float64" or values.low is None or values.unbounded:
-        return num_values
-    if isinstance(values.low, (bytes, str)):
-        return 1 if values.low == values.high else num_values
-    return int(values.high) - int(values.low) + 1
 
 
 def _sorted_counts(counts: Mapping[str, int]) -> dict[str, int]:

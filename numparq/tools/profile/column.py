@@ -17,37 +17,20 @@ from numparq.format.thrift.idl import enum_value
 from numparq.format.writer_quirks import MIN_MAX, NULL_COUNT, statistics_quirks
 from numparq.kernels.enums import DATA_PAGE, DATA_PAGE_V2
 from numparq.prune.index_reader import COLUMN_INDEX, OFFSET_INDEX
-from numparq.skipping.summary.chunk_values import ChunkValues, ReadOptions
+from numparq.prune.lookup_model import PrunableContainers
+from numparq.skipping.summary.chunk_pages import FilePageIndexes
+from numparq.skipping.summary.chunk_values import ChunkValues
 from numparq.skipping.summary.column_climb import ColumnClimb, SummaryNeeds
 from numparq.skipping.summary.distinct import DistinctSketch
 from numparq.skipping.summary.value_kind import type_names
+from numparq.skipping.summary.value_summary import ValueSummary, merge_max, merge_min
 
-from .lookups import UNKNOWN_BLOOM_BYTES, prunable_row_groups
-from .page_index import FilePageIndexes
-from .partial_profile import PartialColumnProfile, ValueSummary, merge_max, merge_min
+from .partial_profile import PartialColumnProfile
 
 _DICTIONARY_ENCODINGS = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 
-class ProfileOptions(NamedTuple):
-    """Options for profiling a file.
-
-    Attributes
-    ----------
-    data : bool or "auto"
-        Whether to decode column chunks: all, none, or those whose footers and dictionaries do not suffice.
-    verify_crc : bool
-        Whether to verify page checksums.
-    threads : int
-        Number of threads that decode a chunk.
-    """
-
-    data: bool | str = "auto"
-    verify_crc: bool = True
-    threads: int = 1
-
-
-class _ChunkDigest(NamedTuple):
+class ChunkDigest(NamedTuple):
     """Figures of the values of a chunk, or of the entries of its dictionary."""
 
     sketch: DistinctSketch
@@ -57,25 +40,22 @@ class _ChunkDigest(NamedTuple):
     max_length: int | None
 
     @classmethod
-    def from_values(cls, values: ChunkValues) -> _ChunkDigest:
+    def from_values(cls, values: ChunkValues) -> ChunkDigest:
+        """Compute the figures."""
         return cls(values.sketch(), values.is_sorted, *values.lengths())
 
 
 def profile_column(
-    file: OpenFile, ordinal: int, leaf: Leaf, pages: FilePageIndexes, options: ProfileOptions
+    file: OpenFile, ordinal: int, leaf: Leaf, pages: FilePageIndexes, needs: SummaryNeeds
 ) -> tuple[PartialColumnProfile, list[str]]:
     """Return the partial profile of one column of one file, and the messages of what could not be read."""
     partial = PartialColumnProfile((ordinal, leaf.index), is_nested=leaf.is_nested)
+    partial.is_index = file.pandas_metadata is not None and leaf.path[0] in file.pandas_metadata.index_fields
     bloom_bytes = _add_storage(partial, file, leaf, pages)
     try:
         climb = ColumnClimb(file, leaf)
     except ParquetError as error:
         return partial, [str(error)]
-    needs = SummaryNeeds(
-        distinct=_ChunkDigest.from_values,
-        data=options.data,
-        options=ReadOptions(options.verify_crc, options.threads),
-    )
     troubles = []
     for group in range(file.num_row_groups):
         try:
@@ -107,7 +87,7 @@ def _add_storage(partial: PartialColumnProfile, file: OpenFile, leaf: Leaf, page
         if (metadata.bloom_filter_offset or 0) > 0:
             counts["with_bloom"] += 1
             counts["bloom_bytes"] += max(metadata.bloom_filter_length or 0, 0)
-            bloom_bytes[group] = max(metadata.bloom_filter_length or 0, UNKNOWN_BLOOM_BYTES)
+            bloom_bytes[group] = max(metadata.bloom_filter_length or 0, 1)
         names["codecs"][_enum_name("CompressionCodec", metadata.codec)] += 1
         names["encodings"].update({_enum_name("Encoding", encoding) for encoding in metadata.encodings or ()})
         if metadata.encoding_stats:
@@ -159,16 +139,15 @@ def _add_values(partial: PartialColumnProfile, file: OpenFile, climb: ColumnClim
             partial.min_length = merge_min(partial.min_length, digest.min_length)
             partial.max_length = merge_max(partial.max_length, digest.max_length)
         is_known = bool(climb.bounds.known[group]) and count > 0
-        summary = summary + ValueSummary(
-            climb.bounds.lows[group] if is_known else None,
-            climb.bounds.highs[group] if is_known else None,
-            bool(climb.low_exact[group]) and is_known,
-            bool(climb.high_exact[group]) and is_known,
+        summary += ValueSummary(
+            (climb.bounds.lows[group], not climb.low_exact[group]) if is_known else None,
+            (climb.bounds.highs[group], bool(climb.high_exact[group])) if is_known else None,
             0 if is_known else count,
             count if digest is None else 0,
             DistinctSketch() if digest is None else digest.sketch,
             source != "dictionary",
         )
+    counts["distinct_in_files"] = round(summary.sketch.count())
     partial.kinds, partial.values = {climb.kind.name: climb.kind}, {climb.kind.name: summary}
 
 
@@ -186,7 +165,14 @@ def _add_row_groups(
     partial.counts["pages_out_of_order"] = orders.count(0)
     table = file.footer.chunks.read_table(range(file.num_row_groups), range(file.footer.num_leaves))
     sizes = np.maximum(table["total_compressed_size"], 0).sum(axis=1)
-    shares = np.array([chunk[:3] for chunk in chunks], np.float64)
-    partial.row_groups = {
-        partial.position[0]: prunable_row_groups(climb.bounds, climb.num_present, sizes, shares, bloom_bytes)
-    }
+    num_pages, byte_share, page_share = np.array([chunk[:3] for chunk in chunks], np.float64).T
+    ones = np.ones(len(sizes))
+    ordinal = partial.position[0]
+    partial.row_groups[ordinal] = PrunableContainers(
+        *climb.footer_bounds,
+        climb.num_present.astype(np.float64),
+        np.stack([sizes, ones, num_pages], axis=1),
+        np.stack([byte_share, ones, page_share], axis=1),
+        bloom_bytes,
+        np.full(len(sizes), ordinal),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ class ColumnProfile:
         All physical and logical types in the files.
     is_nested : bool
         Whether the column is inside a group or list. All empty positions then count as nulls.
+    is_index : bool
+        Whether pandas metadata say that the column is an index level of the DataFrame.
     is_partition : bool
         Whether the values come from directory names; such a column has no bytes.
     chunks, num_values : int
@@ -62,6 +64,8 @@ class ColumnProfile:
         ``"estimate"``, with a standard error of 1.2 %; ``"unknown"``.
     distinct_at_least, distinct_at_most : int
         Certain limits of the number of distinct values.
+    file_share : float or None
+        Mean share of the files that have a given value; None if distinct values are unknown.
     min, max : object or None
         Bounds as Python values; None if unknown, without values, or if the type has no order.
     min_exact, max_exact : bool
@@ -109,6 +113,7 @@ class ColumnProfile:
     physical: tuple[str, ...] = ()
     logical: tuple[str, ...] = ()
     is_nested: bool = False
+    is_index: bool = False
     is_partition: bool = False
     chunks: int = 0
     num_values: int = 0
@@ -119,6 +124,7 @@ class ColumnProfile:
     distinct_kind: str = "unknown"
     distinct_at_least: int = 0
     distinct_at_most: int = 0
+    file_share: float | None = None
     min: Any = None
     max: Any = None
     min_exact: bool = False
@@ -126,9 +132,9 @@ class ColumnProfile:
     compressed: int = 0
     uncompressed: int = 0
     share: float = 0.0
-    codecs: dict[str, int] | None = None
-    encodings: dict[str, int] | None = None
-    page_encodings: dict[str, int] | None = None
+    codecs: dict[str, int] = field(default_factory=dict)
+    encodings: dict[str, int] = field(default_factory=dict)
+    page_encodings: dict[str, int] = field(default_factory=dict)
     pages: int | None = None
     dictionary_share: float | None = None
     with_statistics: int = 0
@@ -136,7 +142,7 @@ class ColumnProfile:
     with_offset_index: int = 0
     with_bloom: int = 0
     bloom_bytes: int = 0
-    distrusted: dict[str, int] | None = None
+    distrusted: dict[str, int] = field(default_factory=dict)
     mean_length: float | None = None
     min_length: int | None = None
     max_length: int | None = None
@@ -175,11 +181,7 @@ class ColumnProfile:
         dict
             Dates and decimals are text, bytes are hexadecimal digits.
         """
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        values |= {
-            name: None if values[name] is None else dict(vars(values[name])) for name in ("lookup", "small_range")
-        }
-        return {name: _to_json(value) for name, value in values.items()}
+        return {name: _to_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -241,12 +243,13 @@ class ProfileFigures:
         dict
             As `ColumnProfile.to_dict`; ``"columns"`` is a list of such dicts.
         """
-        values = {entry.name: _to_json(getattr(self, entry.name)) for entry in fields(self) if entry.name != "columns"}
-        return values | {"columns": [column.to_dict() for column in self.columns]}
+        return {name: _to_json(value) for name, value in vars(self).items()}
 
 
 def _to_json(value: object) -> object:
     """Return a value in JSON types."""
+    if isinstance(value, (ColumnProfile, LookupCost)):
+        value = vars(value)
     if isinstance(value, dict):
         return {str(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -14,12 +14,11 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.format.thrift.decode import read_record, root_record
 from numparq.format.thrift.layout import ThriftLayout, thrift_layout
+from numparq.skipping.summary.chunk_pages import FilePageIndexes
+from numparq.skipping.summary.column_climb import SummaryNeeds
 
-from .column import ProfileOptions, profile_column
-from .page_index import FilePageIndexes
+from .column import profile_column
 from .partial_profile import FileSizes, PartialProfile
-
-UNKNOWN_WRITER = "an unknown writer"
 
 
 @lru_cache(maxsize=1)
@@ -32,7 +31,7 @@ def profile_file(
     ordinal: int,
     size: int | None,
     select_leaves: Callable[[Sequence[Leaf]], Sequence[Leaf]],
-    options: ProfileOptions,
+    needs: SummaryNeeds,
 ) -> PartialProfile:
     """Profile one file of `size` bytes (None: not listed); damage below the footer is recorded as troubles.
 
@@ -49,14 +48,14 @@ def profile_file(
     columns = {}
     for leaf in selected:
         with error_context(file=file.source.name, column=leaf.name):
-            columns[leaf.path], messages = profile_column(file, ordinal, leaf, pages, options)
+            columns[leaf.path], messages = profile_column(file, ordinal, leaf, pages, needs)
         columns[leaf.path].counts["declared"] = sum(keys[0].column_idx == leaf.index for keys in sort_orders)
         troubles += messages
     stored, plain = (int(np.maximum(table[f"total_{kind}_size"], 0).sum()) for kind in ("compressed", "uncompressed"))
     sizes = FileSizes(file.source.size if size is None else size, file.num_rows, file.num_row_groups, stored, plain)
     profile = PartialProfile(
         {ordinal: sizes},
-        Counter({file.footer.created_by or UNKNOWN_WRITER: 1}),
+        Counter({file.footer.created_by or "an unknown writer": 1}),
         Counter(_describe_sort_order(file, keys) for keys in sort_orders),
         columns=columns,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,11 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.keys.part_keys import DatasetKeys
 from numparq.keys.provider import as_key_source
+from numparq.skipping.summary.chunk_values import ReadOptions
+from numparq.skipping.summary.column_climb import SummaryNeeds
 
 from .build import build_profile
-from .column import ProfileOptions
+from .column import ChunkDigest
 from .file import profile_file
 from .partial_profile import PartialProfile, merge_profiles
 from .profile import Profile
@@ -32,91 +34,11 @@ if TYPE_CHECKING:
 _FILES_AT_ONCE = 16  # files opened together, concurrently if remote
 
 
-def is_selected(leaf: Leaf, names: Collection[str | tuple[str, ...]], leaves: Sequence[Leaf]) -> bool:
-    """Whether a leaf column is one of `names`, or within one.
-
-    A text is the name of a top-level column of the file, or else a dotted path. `leaves` are all of the file's.
-    """
-    top = {other.path[0] for other in leaves}
-    return any(leaf.path[0] == name if name in top else path_matches(leaf.path, name) for name in names)
-
-
 def path_matches(path: tuple[str, ...], name: str | tuple[str, ...]) -> bool:
     """Whether a path begins with a name, a dotted path, or a path as a tuple."""
     if isinstance(name, tuple):
         return path[: len(name)] == name
     return path[0] == name or ".".join(path) == name or ".".join(path).startswith(name + ".")
-
-
-@dataclass(frozen=True)
-class ProfileTask:
-    """Picklable part of a profile: some files, which any process can profile.
-
-    `first` is the ordinal of the first file in the dataset; `filesystem` None is the local one. A file of zero bytes is
-    no part of the dataset, unless it is one of `named_paths`.
-    """
-
-    first: int
-    files: tuple[DataFile, ...]
-    named_paths: frozenset[str]
-    filesystem: Any
-    columns: tuple[str | tuple[str, ...], ...] | None
-    options: ProfileOptions
-    strict: bool
-    keys: DatasetKeys | None = None
-
-    def run(self) -> PartialProfile:
-        """Profile the files and merge the results.
-
-        With `strict`, raise ParquetError or OSError if a file cannot be read.
-        """
-        parts = []
-        for start in range(0, len(self.files), _FILES_AT_ONCE):
-            places = range(start, min(start + _FILES_AT_ONCE, len(self.files)))
-            for place, file in self._open_files(places):
-                parts.append(file if isinstance(file, PartialProfile) else self._profile_file(place, file))
-        return merge_profiles(parts)
-
-    def _open_files(self, places: Sequence[int]) -> Iterator[tuple[int, OpenFile | PartialProfile]]:
-        """Yield each file that is not empty, opened together if possible, else one by one, or its failed profile."""
-        try:
-            opened: Sequence[OpenFile | PartialProfile | None] = self._open_all(places)
-        except (ParquetError, OSError):
-            opened = list(map(self._open_one, places))
-        for place, file in zip(places, opened, strict=True):
-            if file is not None:
-                yield place, file
-
-    def _open_all(self, places: Sequence[int]) -> list[OpenFile | None]:
-        files = [self.files[place] for place in places]
-        listing = DatasetListing(files, filesystem=self.filesystem, named_paths=self.named_paths)  # type: ignore[arg-type]
-        return open_files_unless_empty(listing, files, keys=self.keys)
-
-    def _open_one(self, place: int) -> OpenFile | PartialProfile | None:
-        try:
-            return self._open_all([place])[0]
-        except (ParquetError, OSError) as error:
-            return self._record_failure(place, error)
-
-    def _profile_file(self, place: int, file: OpenFile) -> PartialProfile:
-        try:
-            with closing(file):
-                found = profile_file(
-                    file, self.first + place, self.files[place].size, self._select_leaves, self.options
-                )
-        except (ParquetError, OSError) as error:
-            return self._record_failure(place, error)
-        if self.strict and found.troubles:
-            raise ParquetError(found.troubles[0].message)
-        return found
-
-    def _record_failure(self, place: int, error: Exception) -> PartialProfile:
-        if self.strict:
-            raise error
-        return PartialProfile.from_errors(self.first + place, self.files[place].name, [str(error)])
-
-    def _select_leaves(self, leaves: Sequence[Leaf]) -> Sequence[Leaf]:
-        return leaves if self.columns is None else [leaf for leaf in leaves if is_selected(leaf, self.columns, leaves)]
 
 
 def profile_files(
@@ -199,8 +121,7 @@ def profile_files(
         threads=threads,
         decryption=decryption,
     )
-    (work,) = job.split(1)
-    return job.profile([work.run()])
+    return job.profile([job.run()])
 
 
 @dataclass(frozen=True)
@@ -223,12 +144,14 @@ class ProfileJob:
         File system of the files; None for the local one.
     columns : tuple of (str or tuple of str), or None
         As in `profile_files`.
-    options : ProfileOptions
+    needs : SummaryNeeds
         What to read of each file.
     strict : bool
         Whether to raise an error for a damaged file.
     dataset_keys : DatasetKeys or None
         Keys of encrypted files.
+    first : int
+        Ordinal of the first file in the dataset, of a job that is a part of another.
     """
 
     path: str
@@ -238,9 +161,10 @@ class ProfileJob:
     named_paths: frozenset[str]
     filesystem: Any
     columns: tuple[str | tuple[str, ...], ...] | None
-    options: ProfileOptions
+    needs: SummaryNeeds
     strict: bool
     dataset_keys: DatasetKeys | None = None
+    first: int = 0
 
     @classmethod
     def from_path(
@@ -272,51 +196,113 @@ class ProfileJob:
             filesystem=filesystem,
         )
         files = listing.files if where is None else select_files(listing, partitioning, where)
-        wanted = None if columns is None else tuple(columns)
-        keys = tuple(key for key in listing.keys if wanted is None or key in wanted)
-        places = tuple(map(listing.keys.index, keys))
-        how = ProfileOptions(data, verify_crc, threads)
+        names = None if columns is None else tuple(columns)
+        keys = tuple(key for key in listing.keys if names is None or key in names)
+        positions = tuple(map(listing.keys.index, keys))
+        read_options = ReadOptions(verify_crc, threads)
+        needs = SummaryNeeds(distinct=ChunkDigest.from_values, data=data, options=read_options)
         named = frozenset(file.path for file in files) if listing.is_single_file else listing.named_paths
         source, dataset_keys = as_key_source(decryption), None
         if source is not None:
             base = listing.base if listing.is_directory else None
             dataset_keys = DatasetKeys.of_dataset(source, base, listing.filesystem is None)
-        return cls(
-            _describe_path(path), files, keys, places, named, listing.filesystem, wanted, how, strict, dataset_keys
-        )
+        path = _describe_path(path)
+        return cls(path, files, keys, positions, named, listing.filesystem, names, needs, strict, dataset_keys)
 
     @property
     def num_files(self) -> int:
         """Number of files."""
         return len(self.files)
 
-    def split(self, parts: int) -> list[ProfileTask]:
-        """Divide the files into tasks of neighbouring files.
+    def split(self, parts: int) -> list[ProfileJob]:
+        """Divide into jobs of neighbouring files, which any process can run.
 
         Parameters
         ----------
         parts : int
-            Maximum number of tasks, at least 1.
+            Maximum number of jobs, at least 1.
 
         Returns
         -------
-        list of ProfileTask
-            At least one; with several, none is without files.
+        list of ProfileJob
+            At least one; with several, none is without files. Paths are absolute.
         """
         count = max(min(parts, self.num_files), 1)
         edges = [self.num_files * at // count for at in range(count + 1)]
-        return [self._task(start, stop) for start, stop in pairwise(edges)]
+        return [self._part(start, stop) for start, stop in pairwise(edges)]
 
-    def _task(self, start: int, stop: int) -> ProfileTask:
-        """Return a task with absolute paths, which a process with another working directory finds."""
+    def _part(self, start: int, stop: int) -> ProfileJob:
         files = tuple(self.files[start:stop])
         absolute = files
         if self.filesystem is None:
             absolute = tuple(file._replace(path=os.path.abspath(file.path)) for file in files)
         named = frozenset(to.path for file, to in zip(files, absolute, strict=True) if file.path in self.named_paths)
-        return ProfileTask(
-            start, absolute, named, self.filesystem, self.columns, self.options, self.strict, self.dataset_keys
-        )
+        return replace(self, files=absolute, named_paths=named, first=self.first + start)
+
+    def run(self) -> PartialProfile:
+        """Profile the files in this process.
+
+        Returns
+        -------
+        PartialProfile
+            Partial profiles of all files, added up.
+
+        Raises
+        ------
+        ParquetError or OSError
+            With `strict`, if a file cannot be read.
+        """
+        batches = range(0, self.num_files, _FILES_AT_ONCE)
+        positions = (range(start, min(start + _FILES_AT_ONCE, self.num_files)) for start in batches)
+        return merge_profiles([part for some in positions for part in self._profile_files(some)])
+
+    def _profile_files(self, positions: Sequence[int]) -> Iterator[PartialProfile]:
+        """Yield the profiles of files that are opened together, or one by one if that fails, or of their errors."""
+        try:
+            files = self._open(positions)
+        except (ParquetError, OSError) as error:
+            if len(positions) == 1:
+                yield self._from_error(positions[0], error)
+            else:
+                for position in positions:
+                    yield from self._profile_files([position])
+            return
+        for position, file in zip(positions, files, strict=True):
+            if file is not None:
+                yield self._profile_file(position, file)
+
+    def _open(self, positions: Sequence[int]) -> list[OpenFile | None]:
+        """Open some files together; None for an empty file that is not part of the dataset."""
+        files = [self.files[position] for position in positions]
+        listing = DatasetListing(files, filesystem=self.filesystem, named_paths=self.named_paths)  # type: ignore[arg-type]
+        return open_files_unless_empty(listing, files, keys=self.dataset_keys)
+
+    def _profile_file(self, position: int, file: OpenFile) -> PartialProfile:
+        size = self.files[position].size
+        try:
+            with closing(file):
+                profile = profile_file(file, self.first + position, size, self._select_leaves, self.needs)
+        except (ParquetError, OSError) as error:
+            return self._from_error(position, error)
+        if self.strict and profile.troubles:
+            raise ParquetError(profile.troubles[0].message)
+        return profile
+
+    def _from_error(self, position: int, error: Exception) -> PartialProfile:
+        if self.strict:
+            raise error
+        return PartialProfile.from_errors(self.first + position, self.files[position].name, [str(error)])
+
+    def _select_leaves(self, leaves: Sequence[Leaf]) -> Sequence[Leaf]:
+        """Return the leaf columns that are named, or within a named column; `leaves` are all of the file's."""
+        if self.columns is None:
+            return leaves
+        top = {leaf.path[0] for leaf in leaves}
+        return [
+            leaf
+            for leaf in leaves
+            if any(leaf.path[0] == name if name in top else path_matches(leaf.path, name) for name in self.columns)
+        ]
 
     def profile(self, parts: Sequence[PartialProfile]) -> Profile:
         """Build the profile of the dataset.
@@ -335,21 +321,20 @@ class ProfileJob:
         SchemaError
             If no file has a column of `columns`.
         """
-        part = merge_profiles(parts)
-        self._check(part)
-        values = {}
-        for at in part.files:
-            known = self.files[at].values
-            values[at] = tuple(known[place] for place in self.key_positions)
-        return build_profile(self.path, len({*part.files, *part.troubled}), part, self.keys, values)
+        merged = merge_profiles(parts)
+        self._check_columns(merged)
+        values = {
+            ordinal: tuple(self.files[ordinal].values[position] for position in self.key_positions)
+            for ordinal in merged.files
+        }
+        return build_profile(self.path, len({*merged.files, *merged.troubled}), merged, self.keys, values)
 
-    def _check(self, part: PartialProfile) -> None:
-        if not part.files:
+    def _check_columns(self, merged: PartialProfile) -> None:
+        if not merged.files:
             return  # all files are damaged; the profile reports it
         for name in self.columns or ():
-            if name not in self.keys and not any(path_matches(path, name) for path in part.columns):
-                shown = name if isinstance(name, str) else ".".join(name)
-                raise SchemaError("no file has the column", column=shown)
+            if name not in self.keys and not any(path_matches(path, name) for path in merged.columns):
+                raise SchemaError("no file has the column", column=name if isinstance(name, str) else ".".join(name))
 
 
 def _describe_path(path: Any) -> str:

@@ -4,81 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, NamedTuple
 
+from numparq.util.format_numbers import format_decimal_bytes, format_percent
 from numparq.util.pluralize import pluralize
 
-if TYPE_CHECKING:
-    from .figures import ColumnProfile, LookupCost, ProfileFigures
+from .figures import ColumnProfile, LookupCost, ProfileFigures
 
-_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
-
-_LEFT, _RIGHT = "left", "right"
 _MAX_BOUND_LENGTH = 24
 _BAR_WIDTH = 60  # pixels for a share of 1
 _COLOUR = "#2b7bba"
 _DISTINCT_PREFIXES = {"estimate": "~", "dictionary": "≤ ", "exact": "", "unknown": ""}
-# Title and alignment of each column.
-_COLUMNS = (
-    ("column", _LEFT),
-    ("type", _LEFT),
-    ("nulls", _RIGHT),
-    ("distinct", _RIGHT),
-    ("min", _LEFT),
-    ("max", _LEFT),
-    ("size", _RIGHT),
-    ("share", _RIGHT),
-    ("codec", _LEFT),
-    ("encoding", _LEFT),
-    ("order", _LEFT),
-    ("look-up", _RIGHT),
-    ("1 % range", _RIGHT),
-)
 _LEGEND = (
     "look-up, 1 % range: the share of the bytes that a query for one value, or for 1 % of the rows, is expected to "
     "read with the existing bounds and Bloom filters; ~: an estimate, ≤: at most; ≥ and ≤ before bounds: no value "
     "lies beyond"
 )
 
-# Columns with a bar below the number.
-_BARS: dict[str, Callable[[ColumnProfile], float | None]] = {
-    "share": lambda column: column.share,
-    "look-up": lambda column: _byte_share(column.lookup),
-    "1 % range": lambda column: _byte_share(column.small_range),
-    "nulls": lambda column: column.null_share,
-}
-
-
-def format_bytes(number: float) -> str:
-    """Return a number of bytes with a decimal unit (1 KB is 1,000 bytes)."""
-    place = 0
-    while number >= 999.5 and place + 1 < len(_UNITS):
-        number, place = number / 1000, place + 1
-    return f"{number:,.0f} {_UNITS[place]}" if place == 0 or number >= 99.5 else f"{number:.1f} {_UNITS[place]}"
-
-
-def escape_surrogates(text: str) -> str:
-    """Escape lone surrogates in a text from a file, so that it can be encoded."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def format_percent(share: float | None) -> str:
-    """Return a share as a percentage, with more digits if it is small."""
-    if share is None:
-        return ""
-    number = 100 * share
-    if number == 0 or number >= 9.95:
-        return f"{number:.0f} %"
-    return f"{number:.1f} %" if number >= 0.1 else f"{number:.1g} %" if number >= 0.001 else "< 0.001 %"
-
 
 def headline(profile: ProfileFigures) -> str:
     """Return a line on the size of the dataset."""
-    files = f"{format_bytes(profile.smallest_file)} to {format_bytes(profile.largest_file)}"
+    files = f"{format_decimal_bytes(profile.smallest_file)} to {format_decimal_bytes(profile.largest_file)}"
     return (
         f"{profile.path}: {pluralize(profile.num_files, 'file')} ({files}), "
         f"{pluralize(profile.num_row_groups, 'row group')}, {pluralize(profile.num_rows, 'row')}, "
-        f"{format_bytes(profile.size)}, {format_bytes(profile.uncompressed)} before compression"
+        f"{format_decimal_bytes(profile.size)}, {format_decimal_bytes(profile.uncompressed)} before compression"
     )
 
 
@@ -92,34 +42,10 @@ def _notes(profile: ProfileFigures) -> Iterator[str]:
         yield f"declared as sorted by {words}: {count:,} of {pluralize(profile.num_row_groups, 'row group')}"
 
 
-def _row_cells(column: ColumnProfile) -> list[str]:
-    codecs = list(column.codecs or ())
-    encodings = list(column.page_encodings or column.encodings or ())
-    return [
-        column.name,
-        column.type + (", a partition key" if column.is_partition else ""),
-        _format_nulls(column),
-        _format_distinct(column),
-        _format_bound(column.min, column.min_exact, "≥"),
-        _format_bound(column.max, column.max_exact, "≤"),
-        "" if column.is_partition else format_bytes(column.compressed),
-        "" if column.is_partition else format_percent(column.share),
-        ", ".join(codecs),
-        ", ".join(encodings[:2]),
-        column.order,
-        format_percent(column.lookup.num_bytes) if column.lookup else "",
-        format_percent(column.small_range.num_bytes) if column.small_range else "",
-    ]
-
-
 def _format_nulls(column: ColumnProfile) -> str:
     if column.nulls is None:
         return "?"
     return format_percent(column.null_share) if column.nulls else "none"
-
-
-def _format_distinct(column: ColumnProfile) -> str:
-    return "?" if column.distinct is None else f"{_DISTINCT_PREFIXES[column.distinct_kind]}{column.distinct:,}"
 
 
 def _format_bound(value: Any, is_exact: bool, sign: str) -> str:
@@ -131,16 +57,60 @@ def _format_bound(value: Any, is_exact: bool, sign: str) -> str:
     return text if is_exact else f"{sign} {text}"
 
 
+def _byte_share(lookup: LookupCost | None) -> float | None:
+    return None if lookup is None else lookup.num_bytes
+
+
+class _Heading(NamedTuple):
+    """Column of the table: title, text of a cell, alignment, and the share that a bar shows in HTML."""
+
+    title: str
+    cell: Callable[[ColumnProfile], str]
+    side: Literal["left", "right"] = "left"
+    bar: Callable[[ColumnProfile], float | None] = lambda column: None
+
+
+def _share_cell(share: Callable[[ColumnProfile], float | None]) -> Any:
+    """Return text, alignment and bar of a share."""
+    return lambda column: format_percent(share(column)), "right", share
+
+
+_HEADINGS = (
+    _Heading("column", lambda column: column.name),
+    _Heading("type", lambda column: column.type + (", a partition key" if column.is_partition else "")),
+    _Heading("nulls", _format_nulls, "right", lambda column: column.null_share),
+    _Heading(
+        "distinct",
+        lambda column: (
+            "?" if column.distinct is None else f"{_DISTINCT_PREFIXES[column.distinct_kind]}{column.distinct:,}"
+        ),
+        "right",
+    ),
+    _Heading("min", lambda column: _format_bound(column.min, column.min_exact, "≥")),
+    _Heading("max", lambda column: _format_bound(column.max, column.max_exact, "≤")),
+    _Heading("size", lambda column: "" if column.is_partition else format_decimal_bytes(column.compressed), "right"),
+    _Heading("share", *_share_cell(lambda column: None if column.is_partition else column.share)),
+    _Heading("codec", lambda column: ", ".join(column.codecs)),
+    _Heading("encoding", lambda column: ", ".join(list(column.page_encodings or column.encodings)[:2])),
+    _Heading("order", lambda column: column.order),
+    _Heading("look-up", *_share_cell(lambda column: _byte_share(column.lookup))),
+    _Heading("1 % range", *_share_cell(lambda column: _byte_share(column.small_range))),
+)
+
+
+def _row_cells(column: ColumnProfile) -> list[str]:
+    return [heading.cell(column) for heading in _HEADINGS]
+
+
 def to_text(profile: ProfileFigures) -> str:
     """Return a profile as lines of text."""
-    table = [[title for title, _ in _COLUMNS], *(_row_cells(column) for column in profile.columns)]
+    table = [[heading.title for heading in _HEADINGS], *map(_row_cells, profile.columns)]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    sides = [side for _, side in _COLUMNS]
     lines = [headline(profile), *(f"  {note}" for note in _notes(profile)), ""]
     for row in table:
         cells = (
-            cell.rjust(width) if side == _RIGHT else cell.ljust(width)
-            for cell, width, side in zip(row, widths, sides, strict=True)
+            cell.rjust(width) if heading.side == "right" else cell.ljust(width)
+            for cell, width, heading in zip(row, widths, _HEADINGS, strict=True)
         )
         lines.append("  ".join(cells).rstrip())
     lines += ["", _LEGEND]
@@ -156,12 +126,12 @@ def to_rich(profile: ProfileFigures) -> Any:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title, side in _COLUMNS:
-        table.add_column(title, justify=side, no_wrap=title in ("column", "size"))  # type: ignore[arg-type]
+    for heading in _HEADINGS:
+        table.add_column(heading.title, justify=heading.side, no_wrap=heading.title in ("column", "size"))
     for column in profile.columns:
-        cells: list[Any] = [Text(cell) for cell in _row_cells(column)]
-        if column.lookup is not None:
-            cells[-2].stylize("green" if column.lookup.num_bytes < 0.1 else "red" if _reads_half(column) else "")
+        cells, share = [Text(cell) for cell in _row_cells(column)], _byte_share(column.lookup)
+        if share is not None:
+            cells[-2].stylize("green" if share < 0.1 else "red" if share >= 0.5 else "")
         table.add_row(*cells)
     parts: list[Any] = [Text(headline(profile), "bold"), *(Text(f"  {note}", "dim") for note in _notes(profile)), table]
     parts.append(Text(_LEGEND, "dim"))
@@ -170,21 +140,17 @@ def to_rich(profile: ProfileFigures) -> Any:
     return Group(*parts)
 
 
-def _reads_half(column: ColumnProfile) -> bool:
-    return column.lookup is not None and column.lookup.num_bytes >= 0.5
-
-
 def to_html(profile: ProfileFigures) -> str:
     """Return a profile as HTML: headline, table with bars, advice."""
     cell = 'style="text-align: {}; padding: 0 1em 0 0; white-space: nowrap"'
-    head = "".join(f"<th {cell.format(side)}>{escape(title)}</th>" for title, side in _COLUMNS)
-    rows = []
-    for column in profile.columns:
-        cells = []
-        for (title, side), text in zip(_COLUMNS, _row_cells(column), strict=True):
-            bar = _bar_html(_BARS[title](column)) if title in _BARS else ""
-            cells.append(f"<td {cell.format(side)}>{escape(text)}{bar}</td>")
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+    head = "".join(f"<th {cell.format(heading.side)}>{escape(heading.title)}</th>" for heading in _HEADINGS)
+    rows = [
+        "".join(
+            f"<td {cell.format(heading.side)}>{escape(heading.cell(column))}{_bar_html(heading.bar(column))}</td>"
+            for heading in _HEADINGS
+        )
+        for column in profile.columns
+    ]
     notes = "<br>".join(escape(note) for note in _notes(profile))
     lists = "".join(
         f"<p>{escape(title)}</p><ul>{''.join(f'<li>{escape(one)}</li>' for one in several)}</ul>"
@@ -192,13 +158,10 @@ def to_html(profile: ProfileFigures) -> str:
         if several
     )
     return (
-        f"<div><p><b>{escape(headline(profile))}</b><br>{notes}</p><table><tr>{head}</tr>{''.join(rows)}</table>"
+        f"<div><p><b>{escape(headline(profile))}</b><br>{notes}</p><table><tr>{head}</tr>"
+        f"{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
         f'<p style="font-size: 11px">{escape(_LEGEND)}</p>{lists}</div>'
     )
-
-
-def _byte_share(lookup: LookupCost | None) -> float | None:
-    return None if lookup is None else lookup.num_bytes
 
 
 def _bar_html(share: float | None) -> str:

@@ -18,7 +18,6 @@ import numparq
 from numparq.cli.spark import print_profile
 from numparq.tools.profile.job import profile_files
 from numparq.tools.profile.profile import Profile
-from numparq.tools.profile.render import format_bytes, format_percent
 
 
 @pytest.fixture
@@ -151,30 +150,3 @@ def test_columns_by_name(found: Profile) -> None:
     assert found["n"].name == "n"
     with pytest.raises(KeyError):
         found["nowhere"]
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (1000, "1.0 KB"),
-        (99_499, "99.5 KB"),
-        (99_500, "100 KB"),
-        (123_456, "123 KB"),
-        (999_499, "999 KB"),
-        (999_500, "1.0 MB"),
-        (5e15, "5.0 PB"),
-        (5e18, "5,000 PB"),
-    ],
-)
-def test_format_bytes(number: float, words: str) -> None:
-    assert format_bytes(number) == words
-
-
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (0.0333, "3.3 %"), (0.0004, "0.04 %"), (1e-9, "< 0.001 %"), (None, "")],
-)
-def test_format_percent(share: float | None, words: str) -> None:
-    assert format_percent(share) == words

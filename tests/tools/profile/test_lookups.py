@@ -11,7 +11,6 @@ import pytest
 import numparq
 from numparq import col
 from numparq.tools.profile.job import profile_files
-from numparq.tools.profile.lookup_model import PrunableContainers, expected_reads
 
 FILES, ROWS, GROUPS = 8, 2000, 4
 
@@ -143,6 +142,8 @@ def test_without_statistics_everything_is_read(tmp_path: Path) -> None:
     found = profile["key"].lookup
     assert (found.files, found.row_groups, found.num_bytes) == (1.0, 1.0, 1.0)
     assert any("no statistics of key" in line for line in profile.advice)
+    found = profile_files(tmp_path, ["key"])["key"]
+    assert (found.min, found.lookup.row_groups) == (0, 1.0), "reads cannot prune by bounds that are not in the file"
 
 
 def test_row_groups_of_nulls_are_never_read(tmp_path: Path) -> None:
@@ -162,71 +163,3 @@ def test_expected_reads_of_many_row_groups(tmp_path: Path) -> None:
         assert found.num_row_groups == 300
     assert profile_files(tmp_path / "sorted", data=False)["key"].lookup.row_groups < 0.02
     assert profile_files(tmp_path / "mixed", data=False)["key"].lookup.row_groups > 0.5
-
-
-def test_advice_names_the_column_to_sort_by(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for at in range(10):
-        times = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, 500), unit="s")
-        frame = pd.DataFrame({"x": rng.random(500), "ts": times, "kind": rng.choice(["a", "b"], 500)})
-        numparq.to_parquet(frame, tmp_path / f"{at}.parquet", row_group_size=250)
-    advice = profile_files(tmp_path).advice
-    assert advice[0].startswith("small files: 10 files of ")
-    assert advice[0].endswith(f" on average -> numparq spark optimize {tmp_path}")
-    assert advice[1].startswith("sort by ts: a look-up on ts reads ")
-    assert advice[1].endswith("bounds overlap")
-    assert not any("kind" in line for line in advice)
-
-
-# --- expected reads ---------------------------------------------------------------------------------------------------
-
-
-def containers(lows: list, highs: list, **more: object) -> PrunableContainers:
-    count = len(lows)
-    dtype = object if isinstance(lows[0], bytes) else None
-    fields = {
-        "lows": np.array(lows, dtype),
-        "highs": np.array(highs, dtype),
-        "known": np.ones(count, bool),
-        "rows": np.ones(count),
-        "costs": np.ones((count, 1)),
-        "read_share": np.ones((count, 1)),
-        "read_probability": np.ones(count),
-        "files": np.arange(count),
-    }
-    return PrunableContainers(**(fields | more))
-
-
-@pytest.mark.parametrize(
-    ("lows", "highs", "share"),
-    [
-        ([0, 10, 20, 30], [9, 19, 29, 39], 1 / 4),
-        ([0, 0, 0, 0], [9, 9, 9, 9], 1.0),
-        ([0, 0, 20, 20], [9, 9, 29, 29], 1 / 2),
-        ([2**62, 2**62 + 1, 2**62 + 2], [2**62, 2**62 + 1, 2**62 + 2], 1 / 3),
-        ([-(2**63), 0], [-1, 2**63 - 1], 1 / 2),
-        ([float("-inf"), 1.5], [1.0, float("inf")], 1 / 2),
-        ([b"a", b"b", b""], [b"a" * 90, b"b\xff", b"\x01"], 1 / 3),
-        ([b"same/1", b"same/2"], [b"same/1zzz", b"same/2zzz"], 1 / 2),
-    ],
-)
-def test_expected_reads_of_bounds(lows: list, highs: list, share: float) -> None:
-    found = expected_reads(containers(lows, highs), len(lows))
-    assert found.point.tolist() == pytest.approx([share])
-    assert found.point_files == pytest.approx(share)
-    assert found.small_range[0] >= found.point[0] - 1e-12
-
-
-def test_containers_without_bounds_are_always_read() -> None:
-    known = np.array([True, True, False, True])
-    found = expected_reads(containers([0, 10, 0, 30], [9, 19, 0, 39], known=known), 4)
-    assert found.point.tolist() == pytest.approx([2 / 4])
-
-
-def test_many_containers_are_sampled_by_rows() -> None:
-    count = 5000
-    rows = np.where(np.arange(count) < 10, 10**6, 1.0)
-    lows = np.arange(count) * 10
-    highs = np.where(np.arange(count) < 10, 99, lows + 9)  # the large row groups overlap
-    found = expected_reads(containers(lows.tolist(), highs.tolist(), rows=rows), count)
-    assert 4 / count < found.point[0] < 11 / count

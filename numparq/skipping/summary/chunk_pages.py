@@ -11,11 +11,11 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.plan.chunk_pages import ChunkPages as Pages
 from numparq.prune.index_reader import COLUMN_INDEX, OFFSET_INDEX, IndexLocations, PageIndexReader
+from numparq.prune.lookup_model import PrunableContainers, expected_reads
 from numparq.prune.statistics import column_order, page_statistics
-from numparq.skipping.summary.bounds import KeyBounds, trusted_key_bounds
-from numparq.skipping.summary.value_kind import value_kind
 
-from .lookup_model import PrunableContainers, expected_reads
+from .bounds import KeyBounds, trusted_key_bounds
+from .value_kind import value_kind
 
 _POINTS = 64
 _MAGIC_BYTES = 4
@@ -78,10 +78,9 @@ class FilePageIndexes:
         bounds = trusted_key_bounds(statistics, leaf, value_kind(leaf))
         present = np.where(statistics.is_all_null(leaf), 0, np.maximum(rows, 1))
         costs, ones = np.stack([pages.sizes, np.ones(count)], axis=1).astype(np.float64), np.ones((count, 2))
-        containers = PrunableContainers(
-            *bounds, present.astype(np.float64), costs, ones, ones[:, 0], np.zeros(count, np.int64)
-        )
-        byte_share, page_share = expected_reads(containers, 1, _POINTS).point.tolist()
+        nothing = np.zeros(count, np.int64)
+        containers = PrunableContainers(*bounds, present.astype(np.float64), costs, ones, nothing, nothing)
+        byte_share, page_share = expected_reads(containers, 1, points=_POINTS).point.tolist()
         return ChunkPageSummary(count, byte_share, page_share, bounds_order(bounds, present > 0))
 
 

@@ -1,11 +1,12 @@
-"""Cost model of look-ups: the expected share of containers read, by how their bounds overlap."""
+"""Cost model of look-ups: the expected share of row groups or pages that bounds and Bloom filters leave."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from numparq.format.bloom_filter import DEFAULT_FPP, false_positive_rate
 
 SMALL_RANGE_SHARE = 0.01  # share of all rows in a small range
 _NUM_LOOKUPS = 512
@@ -13,32 +14,7 @@ _MAX_LOOKUPS_PER_CONTAINER = 8
 _MAX_MATRIX_CELLS = 1 << 21  # look-ups times containers
 
 
-class RowGroups(NamedTuple):
-    """Row groups of one file for look-ups on one column; one item each.
-
-    Attributes
-    ----------
-    rows : float64 array
-        Non-null values; all values where the null count is unknown.
-    costs : float64 array, (row groups, 3)
-        Bytes of all columns, 1, and pages of this column (0: unknown).
-    read_share : float64 array, (row groups, 3)
-        Share of each cost of a look-up of a value in the row group.
-    bloom_bytes : int64 array
-        Bytes of the Bloom filter; 0 without one.
-    """
-
-    lows: np.ndarray
-    highs: np.ndarray
-    known: np.ndarray
-    rows: np.ndarray
-    costs: np.ndarray
-    read_share: np.ndarray
-    bloom_bytes: np.ndarray
-
-
-@dataclass(frozen=True)
-class PrunableContainers:
+class PrunableContainers(NamedTuple):
     """Containers (row groups or pages) that a look-up reads or prunes; one item each.
 
     Attributes
@@ -51,9 +27,8 @@ class PrunableContainers:
         Cost of reading a whole container, in several units.
     read_share : float64 array, (containers, costs)
         Share of the cost of one look-up that reads the container; below 1 if pages can be skipped.
-    read_probability : float64 array
-        Probability of reading a container that the bounds do not prune and that is not the value's own; below 1 with
-        a Bloom filter.
+    bloom_bytes : int64 array
+        Bytes of the Bloom filter; 0 without one, 1 if the length is not known.
     files : int64 array
         Ordinal of the file of each container, ascending.
     """
@@ -64,20 +39,12 @@ class PrunableContainers:
     rows: np.ndarray
     costs: np.ndarray
     read_share: np.ndarray
-    read_probability: np.ndarray
+    bloom_bytes: np.ndarray
     files: np.ndarray
 
-    def take(self, chosen: np.ndarray) -> PrunableContainers:
-        """Return the containers at some indices."""
-        return PrunableContainers(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
-
-@dataclass(frozen=True)
-class ExpectedReads:
-    """Expected shares that look-ups read, from 0 to 1.
-
-    `point` (one value) and `small_range` (1 % of the rows) have an item for each of `PrunableContainers.costs`.
-    """
+class ExpectedReads(NamedTuple):
+    """Expected shares, from 0 to 1, of each cost and of files that look-ups of one value, or 1 % of the rows, read."""
 
     point: np.ndarray
     small_range: np.ndarray
@@ -85,24 +52,43 @@ class ExpectedReads:
     range_files: float
 
 
-def expected_reads(containers: PrunableContainers, num_files: int, points: int = _NUM_LOOKUPS) -> ExpectedReads:
+def expected_reads(
+    containers: PrunableContainers, num_files: int, distinct: int | None = None, points: int = _NUM_LOOKUPS
+) -> ExpectedReads:
     """Return the shares that look-ups read; zero if there are no values.
 
-    `num_files` includes files without containers. At most `points` look-ups are tried, spread evenly by rows.
+    `num_files` includes files without containers; `distinct` None: all values are taken as distinct. At most `points`
+    look-ups are tried, spread evenly by rows.
     """
     total = np.maximum(containers.costs.sum(axis=0), 1e-300)
-    live = containers.take(np.flatnonzero(containers.rows > 0))
+    selected = np.flatnonzero(containers.rows > 0)
+    live = PrunableContainers(*(items[selected] for items in containers))
     if not live.known.any():
         share, files = live.costs.sum(axis=0) / total, len(np.unique(live.files)) / num_files
         return ExpectedReads(share, share, files, files)
     sample = _SampledLookups.sample(live, points)
-    point, point_files = _mean_reads(live, sample, sample.ranks, is_point=True)
-    small_range, range_files = _mean_reads(live, sample, sample.range_ends(), is_point=False)
+    chances = _read_probabilities(live.rows, live.bloom_bytes, distinct)
+    point, point_files = _mean_reads(live, sample, sample.ranks, chances)
+    small_range, range_files = _mean_reads(live, sample, sample.range_ends(), None)
     return ExpectedReads(point / total, small_range / total, point_files / num_files, range_files / num_files)
 
 
-@dataclass(frozen=True)
-class _SampledLookups:
+def _read_probabilities(rows: np.ndarray, bloom_bytes: np.ndarray, distinct: int | None) -> np.ndarray:
+    """Return how likely a container whose bounds include a value is read, unless the value is known to be there.
+
+    Below 1 with a Bloom filter: the value occurs there too (uniformly distributed) or is a false positive.
+    """
+    others = max(rows.sum() / distinct - 1, 0.0) if distinct else 0.0  # other rows with the same value
+    has_value = 1 - (1 - 1 / len(rows)) ** min(others, 1e9) if len(rows) > 1 else 0.0
+    chances = np.ones(len(rows))
+    for at in np.flatnonzero(bloom_bytes > 0).tolist():
+        num_distinct, size = float(min(rows[at], distinct or rows[at])), int(bloom_bytes[at])
+        rate = DEFAULT_FPP if size == 1 else false_positive_rate(num_distinct, size)
+        chances[at] = has_value + (1 - has_value) * rate
+    return chances
+
+
+class _SampledLookups(NamedTuple):
     """Sampled look-up values and the bounds of all containers, as ranks in their common order."""
 
     ranks: np.ndarray  # rank of each value, ascending
@@ -139,9 +125,12 @@ class _SampledLookups:
 
 
 def _mean_reads(
-    containers: PrunableContainers, sample: _SampledLookups, ends: np.ndarray, is_point: bool
+    containers: PrunableContainers, sample: _SampledLookups, ends: np.ndarray, chances: np.ndarray | None
 ) -> tuple[np.ndarray, float]:
-    """Return the mean cost and number of files that look-ups read, from each sampled value to its end (a rank)."""
+    """Return the mean cost and number of files that look-ups read, from each sampled value to its end (a rank).
+
+    `chances` are those of `_read_probabilities` for look-ups of one value; None: Bloom filters do not help.
+    """
     span = np.maximum(sample.highs - sample.lows, 1).astype(np.float64)
     firsts = np.flatnonzero(np.diff(containers.files, prepend=containers.files[0] - 1))
     cost, files = np.zeros(containers.costs.shape[1]), 0.0
@@ -151,8 +140,8 @@ def _mean_reads(
         start, stop, weights = sample.ranks[turn, None], ends[turn, None], sample.weights[turn]
         hits = ((sample.lows <= stop) & (sample.highs >= start)).astype(np.float64)
         covered = np.clip(np.minimum(sample.highs, stop) - np.maximum(sample.lows, start), 0, None) / span
-        if is_point:
-            hits *= containers.read_probability
+        if chances is not None:
+            hits *= chances
             hits[np.arange(len(weights)), sample.origins[turn]] = 1.0
         for unit, one in enumerate(containers.read_share.T):  # share for one value; the rest in proportion to the range
             cost[unit] += (weights @ (hits * (one + covered * (1 - one)))) @ containers.costs[:, unit]
