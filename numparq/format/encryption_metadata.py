@@ -55,6 +55,20 @@ class EncryptionMetadata:
     needs_aad_prefix: bool = False
     columns: Mapping[tuple[str, ...], ColumnEncryption] = field(default_factory=dict)
 
+    def encrypts(self, column: str) -> bool:
+        """Whether any leaf column of a column is encrypted.
+
+        Parameters
+        ----------
+        column : str
+            Name of the column.
+
+        Returns
+        -------
+        bool
+        """
+        return any(path[0] == column for path in self.columns)
+
     def describe(self) -> list[str]:
         """Return lines for a report: mode, algorithm and footer key, then the columns of each key."""
         mode = "encrypted footer" if self.has_encrypted_footer else "plaintext footer"

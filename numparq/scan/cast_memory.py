@@ -17,6 +17,7 @@ from numparq.format.schema import Leaf
 from numparq.to_pandas.dictionary import from_byte_strings
 from numparq.to_pandas.frame import BlockLayout, allocate_blocks
 from numparq.to_pandas.leaf import add_null_slots
+from numparq.types.common_type import describe_type
 from numparq.types.output_type import OutputType
 
 from .cast_values import LeafValues, cast_values
@@ -68,9 +69,21 @@ class CastMemory:
         """Cast the values of the file's leaf `own`, none of them null; `rows` returns the row of each."""
         result, unfit, message = cast_values(values, self._types[own], target)
         if unfit is not None:
+            message = self._hide_value(message, target)
             error = SchemaError(message, file=self._reader.file.source.name, column=self._column.name)
             self.unfit.append(UnfitValues(self._column.projected.start, rows()[unfit], error))
         return result
+
+    def _hide_value(self, message: str, target: OutputType) -> str:
+        """Return the message about values that do not fit, without a value if the column is encrypted."""
+        file, name = self._reader.file, self._column.name
+        encryption = None if file.footer.keys is None else file.encryption
+        if encryption is None or not encryption.encrypts(name):
+            return message
+        return (
+            f"a value cannot be stored as {describe_type(target.type)} without loss; values of encrypted columns are "
+            "not shown"
+        )
 
     # --- flat leaves --------------------------------------------------------------------------------------------------
 

@@ -277,7 +277,7 @@ def test_damaged_values(value, data):
             b"\x01\x02\0\1\2aa",
             b"\x02\x02\0\1\0\1\2\0\0",
             InvalidFileError,
-            "an object in a variant has the field 'a' twice",
+            "an object in a variant has two fields of one name",
         ),
         (EMPTY, b"\x03\x02\0\0\1\0", InvalidFileError, "values in a variant overlap, or have gaps between them"),
         (

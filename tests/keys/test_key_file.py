@@ -66,24 +66,27 @@ def test_files_that_others_may_use_are_refused(tmp_path, mode):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"footer_key": SECRET', "is no JSON"),
+        ('{"footer_key": SECRET', "is no JSON object"),
         ('["SECRET"]', "is no JSON object"),
         ({"SECRET": 1}, "has an unknown field; it may have footer_key, column_keys, aad_prefix"),
         ({"footer_key": ["SECRET"]}, "has footer_key of a wrong type"),
         ({"footer_key": "SECRET!"}, "has footer_key that is no base64"),
-        ({"footer_key": text(b"short SECRET")}, "footer_key: a key must have 16, 24 or 32 bytes, not 12"),
+        (
+            {"footer_key": text(b"short SECRET")},
+            "has footer_key that is no key: a key must have 16, 24 or 32 bytes, not 12",
+        ),
         ({"column_keys": {"a": "SECRET!"}}, "has the key of column 'a' that is no base64"),
         ({"column_keys": {"a": 17}}, "has the key of column 'a' that is no text"),
         ({"plaintext_footer": "SECRET"}, "has plaintext_footer of a wrong type"),
-        ("[" * 100_000, "is no JSON"),
+        ("[" * 100_000, "is no JSON object"),
     ],
 )
 def test_messages_quote_no_value(tmp_path, content, message):
     path = write(tmp_path / "keys.json", content)
     with pytest.raises(ValueError, match=message) as caught:
         KeyFile(path).decryption()
-    errors = [caught.value, caught.value.__cause__]
-    assert not any("SECRET" in str(error) for error in errors)
+    errors = [caught.value, caught.value.__cause__, caught.value.__context__]
+    assert not any("SECRET" in f"{error!s} {vars(error)}" for error in errors if error is not None)
 
 
 def test_a_file_to_write_needs_a_footer_key(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise, starmap
 from operator import lt
@@ -145,8 +144,7 @@ def _field_names(ids: Sequence[int], names: Sequence[str]) -> list[str]:
             f"{pluralize(len(names), 'field name')}"
         ) from None
     if len(set(keys)) != len(keys):
-        twice = Counter(keys).most_common(1)[0][0]
-        raise InvalidFileError(f"an object in a variant has the field {twice!r} twice")
+        raise InvalidFileError("an object in a variant has two fields of one name")
     return keys
 
 
