@@ -150,8 +150,9 @@ def describe_key(key_metadata: bytes | None) -> str:
     except (ValueError, RecursionError):
         material = None
     if isinstance(material, dict) and material.get("keyMaterialType") == "PKMT1":
-        name = material.get("masterKeyID", material.get("keyReference"))
-        return f"key metadata: PKMT1, master key {str(name)[:_MAX_TEXT]!r}"
+        is_named = "masterKeyID" in material
+        name = str(material.get("masterKeyID" if is_named else "keyReference"))[:_MAX_TEXT]
+        return f"key metadata: PKMT1, {'master key' if is_named else 'key material stored outside as'} {name!r}"
     more = "..." if len(key_metadata) > _MAX_TEXT else ""
     return f"key metadata {key_metadata[:_MAX_TEXT]!r}{more}"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import os
 
 from numparq.crypto.ciphers import LENGTH_BYTES, NONCE_BYTES, make_gcm, open_module
@@ -42,9 +44,9 @@ class Unwrapper:
         return _data_key(unwrap_locally(kek, material.wrapped_key, material.kek_id))
 
     def _unwrap_by_master_key(self, wrapped: str, master_key_id: str) -> Key:
-        return self._keys.get_or_make(
-            (master_key_id, wrapped), lambda: unwrap_key(self._client, wrapped, master_key_id)
-        )
+        # By a digest: the texts come from files, and may be long.
+        name = hashlib.sha256(json.dumps([master_key_id, wrapped]).encode()).digest()
+        return self._keys.get_or_make(name, lambda: unwrap_key(self._client, wrapped, master_key_id))
 
 
 class _Kek:

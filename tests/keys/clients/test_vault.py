@@ -5,12 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+import ssl
 import threading
 import traceback
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pandas as pd
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 import numparq
 from numparq.errors import DecryptionError
@@ -154,3 +160,38 @@ def test_nothing_shows_the_token(server):
     assert repr(kms) == "VaultKms('https://vault.example:8200', mount='parquet')"
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(kms)
+
+
+def certificate(folder):
+    """Return files of a certificate for this machine, signed by itself, and of its key."""
+    now, key = datetime.now(UTC), ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (folder / "certificate.pem").write_bytes(signed.public_bytes(pem))
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "key.pem").write_bytes(private)
+    return folder / "certificate.pem", folder / "key.pem"
+
+
+def test_certificates_are_verified(server, tmp_path):
+    signed, private = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(signed, private)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    address = server.address.replace("http://127.0.0.1", "https://localhost")
+    assert VaultKms(address, token=TOKEN, ca_file=str(signed)).wrap_key(KEY, "kf").startswith("vault:v1:kf:")
+    for kms in (
+        VaultKms(address, token=TOKEN),
+        VaultKms(address.replace("localhost", "127.0.0.1"), token=TOKEN, ca_file=str(signed)),
+    ):
+        with pytest.raises(DecryptionError, match=r"cannot be reached at https://.*CERTIFICATE_VERIFY_FAILED"):
+            kms.wrap_key(KEY, "kf")
+    assert len(server.requests) == 1
