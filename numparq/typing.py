@@ -160,6 +160,15 @@ class FileArguments(FileOptions, total=False):
     progress: bool
 
 
+class IndexingOptions(TypedDict, total=False):
+    """Options of `numparq.skipping.Store.build` that are passed by name."""
+
+    threads: int | None
+    progress: bool
+    storage_options: StorageOptions
+    filesystem: FileSystem
+
+
 class WriteOptions(EncodingOptions, RowGroupOptions, total=False):
     """Options of `numparq.to_parquet` that are passed by name."""
 

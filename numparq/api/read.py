@@ -21,6 +21,7 @@ from numparq.typing import (
     Geometries,
     Include,
     OnError,
+    PathLike,
     PathOrPaths,
     Resolve,
     RowRange,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numparq.crypto.key import KeySource
+    from numparq.dataset.prune.file_query import QueryPruner
+    from numparq.dataset.prune.pruners import FilePruner
     from numparq.io.coalesce import Coalescing
 
 
@@ -59,6 +62,8 @@ def read_parquet(
     resolve: Resolve = "name",
     categories: Collection[str] | None = None,
     table_format: TableFormat = "auto",
+    pruners: Sequence[FilePruner | QueryPruner] = (),
+    skipping: QueryPruner | PathLike | None = None,
     include: Include = (),
     dates: Dates = "objects",
     geometries: Geometries = "wkb",
@@ -154,6 +159,10 @@ def read_parquet(
     table_format : {"auto", "parquet"}
         ``"auto"`` reads a directory that Spark streams to by its log, and refuses tables of Delta Lake, Hudi and
         Iceberg; ``"parquet"`` reads all files as they are (``docs/table-formats.md``).
+    pruners : sequence of FilePruner
+        Additional file pruners of a dataset, as in `numparq.Dataset`.
+    skipping : numparq.skipping.Store, or its folder, optional
+        Data-skipping store of a dataset: files that it rules out for `filters` are not opened (``docs/skipping.md``).
     memory_limit : int, optional
         Bytes of memory. A read that would take more, as estimated from the footers, raises LimitError before it
         starts; `ParquetFile.iter_batches` reads in parts.
@@ -214,7 +223,13 @@ def read_parquet(
     opening = {"storage_options": storage_options, "filesystem": filesystem, "coalescing": coalescing}
     if keys is not None:
         opening["decryption"] = keys
-    table = open_table(path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening)
+    if skipping is not None:
+        from numparq.skipping.open_store import open_store
+
+        pruners = *pruners, open_store(skipping)
+    table = open_table(
+        path, schema, resolve, on_error, external_files, partitioning, categories, table_format, opening, pruners
+    )
     try:
         return table._read(columns, options)
     finally:

@@ -214,4 +214,33 @@ SPARK_COMMANDS: dict[str, Command] = {
 }
 
 # Command group -> (table of its commands, line of help).
-COMMAND_GROUPS = {"spark": (SPARK_COMMANDS, "jobs on Spark: optimize, profile, demo")}
+_STORE: Argument = ("store", {"help": "the folder of the store"})
+_OF_DATASET: Argument = ("--dataset", {"metavar": "PATH", "help": "the dataset, if it is elsewhere than when indexed"})
+SKIPPING_COMMANDS: dict[str, Command] = {
+    "build": (
+        "skipping",
+        "build",
+        "index the files of a dataset",
+        (
+            ("dataset", {"help": "the directory of Parquet files"}),
+            _STORE,
+            ("--minmax", {**_NAME_LIST, "help": f"columns whose least and greatest values to keep{_NAME_LIST_HELP}"}),
+            ("--valuelist", {**_NAME_LIST, "help": "columns whose distinct values to keep"}),
+            ("--bloom", {**_NAME_LIST, "help": "columns of integers or strings to keep Bloom filters of"}),
+        ),
+    ),
+    "refresh": ("skipping", "refresh", "index new and changed files", (_STORE, _OF_DATASET)),
+    "describe": ("skipping", "describe", "show version, files and indexes", (_STORE,)),
+    "explain": (
+        "skipping",
+        "explain",
+        "show which files a filter needs",
+        (_STORE, ("filter", {"help": _FILTER_HELP}), _OF_DATASET),
+    ),
+    "compact": ("skipping", "compact", "write all of a store again, in few files", (_STORE, _OF_DATASET)),
+    "drop": ("skipping", "drop", "remove a store", (_STORE,)),
+}
+COMMAND_GROUPS = {
+    "spark": (SPARK_COMMANDS, "jobs on Spark: optimize, profile, demo"),
+    "skipping": (SKIPPING_COMMANDS, "data-skipping stores: build, refresh, describe, explain, compact, drop"),
+}

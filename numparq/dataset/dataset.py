@@ -22,6 +22,7 @@ from numparq.util.pluralize import agree_noun
 
 from .discover.open_files import keys_of_file
 from .discover.snapshot import DatasetSnapshot
+from .prune.file_query import QueryPruner, check_query_pruner
 from .prune.pruners import FilePruner
 from .scan.query import DatasetQuery
 
@@ -57,7 +58,9 @@ class Dataset(ReadableTable, Reopenable):
     storage_options, filesystem, coalescing
         As in `numparq.read_parquet`.
     pruners : sequence of FilePruner
-        Additional file pruners, called once for each read.
+        Additional file pruners, called once for each read. An object with a method ``for_query`` builds one for each.
+    skipping : numparq.skipping.Store, optional
+        Data-skipping store of the dataset: files that it rules out are not opened.
     threads : int, optional
         Default number of threads of each read, as in `numparq.read_parquet`.
     decryption : Decryption or str, optional
@@ -120,7 +123,8 @@ class Dataset(ReadableTable, Reopenable):
         storage_options: StorageOptions = None,
         filesystem: Any = None,
         coalescing: Coalescing | None = None,
-        pruners: Sequence[FilePruner] = (),
+        pruners: Sequence[FilePruner | QueryPruner] = (),
+        skipping: QueryPruner | None = None,
         threads: int | None = None,
         decryption: KeySource | str | None = None,
     ) -> None:
@@ -139,6 +143,8 @@ class Dataset(ReadableTable, Reopenable):
             "decryption": None if decryption is None else as_key_source(decryption),
         }
         self._pruners = tuple(check_list(pruners, "pruners", "FilePruner"))
+        if skipping is not None:
+            self._pruners = *self._pruners, check_query_pruner(skipping)
         self._threads = threads
         self._contents = self._list_files()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from numparq.dataset.listing.table_formats import check_table_format
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from numparq.io.source import Source
 
     from .dataset import Dataset
+    from .prune.file_query import QueryPruner
+    from .prune.pruners import FilePruner
 
 
 def open_table(
@@ -30,8 +32,12 @@ def open_table(
     categories: Collection[str] | None,
     table_format: str,
     opening: dict[str, Any],
+    pruners: Sequence[FilePruner | QueryPruner] = (),
 ) -> ReadableFile | Dataset:
-    """Open a path as one file, however it is named, or as a dataset; `opening` are arguments of both."""
+    """Open a path as one file, however it is named, or as a dataset; `opening` are arguments of both.
+
+    `pruners` are those of a dataset.
+    """
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
     if external_files is not False:
@@ -55,7 +61,7 @@ def open_table(
     if not isinstance(path, (str, list, tuple)):
         opened = open_source(path, opening["storage_options"], opening["filesystem"])
         opening = {**opening, "storage_options": None, "filesystem": None}
-    dataset = Dataset(opened, partitioning=partitioning, **of_table, **opening)
+    dataset = Dataset(opened, partitioning=partitioning, pruners=pruners, **of_table, **opening)
     source = dataset._single_source() if is_plain else None
     if source is None:
         if external_files:

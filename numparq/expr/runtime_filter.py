@@ -122,6 +122,11 @@ class RuntimeFilter:
         """Whether the values are known."""
         return self._given is not None
 
+    @property
+    def condition(self) -> Expression | None:
+        """Condition that rows have to satisfy, without the Bloom filter; None before the filter has arrived."""
+        return None if self._given is None else self._given[0]
+
     def arrive(
         self,
         values: Iterable[object] | None = None,

@@ -143,3 +143,9 @@ def format_stream(payload: bytes) -> bytes:
         for block in blocks
     )
     return _HEADER + b"".join(framed) + _END
+
+
+def renew_header(cell: bytes) -> bytes | None:
+    """Return a cell with the header of the latest version; None if its own cannot be read."""
+    length = parse_header(cell)
+    return _HEADER + cell[length:] if length else None

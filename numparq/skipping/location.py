@@ -35,10 +35,21 @@ def object_path(path: str, filesystem: FileSystem) -> str:
     """Return the path of a listed file as object names have it: absolute, without scheme and host or bucket."""
     if filesystem is None:
         return os.path.abspath(path).replace(os.sep, "/")
-    kinds = (filesystem.type_name,) if hasattr(filesystem, "type_name") else protocols(filesystem)
-    if any(kind in _BUCKETS for kind in kinds):
+    if _has_buckets(filesystem):
         return "/" + path.lstrip("/").partition("/")[2]
     return path if path.startswith("/") else f"/{path}"
+
+
+def bucket_of(path: str, filesystem: FileSystem) -> str:
+    """Return the bucket of a path on an object store; "" on other file systems."""
+    return path.lstrip("/").partition("/")[0] if _has_buckets(filesystem) else ""
+
+
+def _has_buckets(filesystem: FileSystem) -> bool:
+    if filesystem is None:
+        return False
+    kinds = (filesystem.type_name,) if hasattr(filesystem, "type_name") else protocols(filesystem)
+    return any(kind in _BUCKETS for kind in kinds)
 
 
 def object_ids(files: Sequence[DataFile], filesystem: FileSystem) -> tuple[list[str | None], list[int]]:
@@ -49,8 +60,12 @@ def object_ids(files: Sequence[DataFile], filesystem: FileSystem) -> tuple[list[
     """
     ids: list[str | None] = []
     changes: list[int] = []
+    folders: dict[str, str] = {}
     for file in files:
-        path, changed = object_path(file.path, filesystem), 0
+        folder, _, name = file.path.rpartition("/")
+        if folder not in folders:
+            folders[folder] = object_path(file.path, filesystem).removesuffix(name)
+        path, changed = folders[folder] + name, 0
         if filesystem is None:
             try:
                 status = os.stat(file.path)

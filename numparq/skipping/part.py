@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from numparq.scan.filter_columns import FilterColumns
 from numparq.util.worker_pool import WorkerPool
 
 from .metadata import OBJECT_NAME, Json, StoreSchema, parse_store_schema
+from .own_metadata import OWN_KEY, OwnMetadata
 
-OWN_KEY = "numparq.skipping"
 _MOST_CACHED_BYTES = 16 << 20  # a decoded column of a row group that is larger is not kept
 # Indexes of a store that Xskipper builds from footers if it has no others, and only of numbers.
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
@@ -41,10 +41,8 @@ class StorePart:
     ----------
     schema : StoreSchema
         What it says of itself.
-    is_own : bool
-        Whether numparq wrote it.
-    changed : int
-        Of such a part, the latest change of a file when it was listed, in nanoseconds; 0 if that is not known.
+    own : OwnMetadata or None
+        What numparq wrote of its files; None if another program wrote it.
     is_from_footers : bool
         Whether Xskipper may have copied its cells from footers of Parquet files.
     """
@@ -53,11 +51,8 @@ class StorePart:
         self.file = file
         keys = file.footer.key_value_metadata
         self.schema: StoreSchema = parse_store_schema(keys.text(ROW_METADATA), file.source.name)
-        self.own = _own_metadata(keys.text(OWN_KEY))
-        self.is_own = self.own is not None
-        changed = (self.own or {}).get("changed", 0)
-        self.changed = changed if type(changed) is int else 0
-        self.is_from_footers = not self.is_own and all(
+        self.own = OwnMetadata.decode(keys.text(OWN_KEY))
+        self.is_from_footers = self.own is None and all(
             index.name == "minmax" and _bound_type(index.type) in _NUMBERS for index in self.schema.indexes
         )
 
@@ -76,15 +71,8 @@ class StorePart:
     def row_groups(self) -> list[PartRows]:
         """The row groups that have rows."""
         counts = self.file.footer.row_group_num_rows.tolist()
-        return [PartRows(self, ordinal, count) for ordinal, count in enumerate(counts) if count]
-
-
-def _own_metadata(text: str | None) -> dict[str, Any] | None:
-    try:
-        vector = None if text is None else json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return vector if isinstance(vector, dict) else None
+        firsts = [0, *accumulate(counts)]
+        return [PartRows(self, ordinal, count, firsts[ordinal]) for ordinal, count in enumerate(counts) if count]
 
 
 def _bound_type(kind: Json) -> Json:
@@ -97,11 +85,12 @@ def _bound_type(kind: Json) -> Json:
 
 @dataclass(eq=False)
 class PartRows:
-    """Rows of one row group of a part."""
+    """Rows of one row group of a part, of which the first has the number `first_row` there."""
 
     part: StorePart
     ordinal: int
     num_rows: int
+    first_row: int = 0
 
     def __post_init__(self) -> None:
         self._columns: dict[int, ColumnVector] = {}

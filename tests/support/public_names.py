@@ -16,6 +16,7 @@ PACKAGES = [
     "numparq.format",
     "numparq.keys.clients",
     "numparq.pandas",
+    "numparq.skipping",
     "numparq.spark",
     "numparq.tools.profile",
     "numparq.tools.salvage",

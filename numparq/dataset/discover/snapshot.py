@@ -28,6 +28,7 @@ from .open_files import open_files_unless_empty
 
 if TYPE_CHECKING:
     from numparq.crypto.key import KeySource
+    from numparq.dataset.prune.file_query import PrunedFiles
     from numparq.io.coalesce import Coalescing
 
 
@@ -53,7 +54,7 @@ class DatasetSnapshot:
     ) -> None:
         field_key_function(resolve)  # raises ValueError for an unknown one
         self._given_schema = schema
-        self._resolve = resolve
+        self.resolve = resolve
         self._opened_path = opened_path
         self.coalescing = coalescing
         self._opened: dict[int, OpenFile | None] = {}
@@ -160,11 +161,19 @@ class DatasetSnapshot:
             digest.update(repr((path, file.size, version)).encode(errors="surrogatepass"))
         return digest.digest()
 
-    def schema_of(self, ordinals: Sequence[int], alike: Mapping[int, Sequence[int]] | None = None) -> DatasetSchema:
+    def schema_of(
+        self,
+        ordinals: Sequence[int],
+        alike: Mapping[int, Sequence[int]] | None = None,
+        pruned: Sequence[PrunedFiles] = (),
+    ) -> DatasetSchema:
         """Return the merged schema of some files; for none, that of the first file or of ``_metadata``.
 
         If `alike` is given, only its files are opened, each of which stands for those whose columns are the same.
+        Pruned files are merged too, by what stands for them.
         """
+        if pruned:
+            return self._merge_with_pruned(ordinals, alike, pruned)
         key = tuple(ordinals) or (0,)
         if key not in self._schemas:
             if alike is None:
@@ -180,10 +189,29 @@ class DatasetSnapshot:
         like = dict(zip(map(id, files), alike.values(), strict=True))
         return DatasetSchema.from_files(
             files,
-            resolve=self._resolve,
+            resolve=self.resolve,
             schema=self._given_schema,
             num_files=num_files,
             alike=lambda file: self.open_files(like[id(file)]),
+        )
+
+    def _merge_with_pruned(
+        self, ordinals: Sequence[int], alike: Mapping[int, Sequence[int]] | None, pruned: Sequence[PrunedFiles]
+    ) -> DatasetSchema:
+        """Merge the schemas of files, and of files that pruners know without opening them, in their order."""
+        firsts = [*(ordinals if alike is None else alike)]
+        files = self.open_files(firsts)
+        like = {} if alike is None else dict(zip(map(id, files), alike.values(), strict=True))
+        for some in pruned:
+            some.file.calendar = self.calendar
+        ordered = [*zip(firsts, files, strict=True), *((some.ordinal, some.file) for some in pruned)]
+        ordered.sort(key=lambda pair: pair[0])
+        return DatasetSchema.from_files(
+            [file for _, file in ordered],
+            resolve=self.resolve,
+            schema=self._given_schema,
+            num_files=len(ordinals) + sum(some.num_files for some in pruned),
+            alike=lambda file: self.open_files(like[id(file)]) if id(file) in like else [file],
         )
 
     def add_opened(self, files: Mapping[int, OpenFile]) -> None:
@@ -196,7 +224,7 @@ class DatasetSnapshot:
 
     def merge_schemas(self, files: Sequence[OpenFile]) -> DatasetSchema:
         """Merge the schemas of files by the dataset's ``schema`` and ``resolve`` options."""
-        return DatasetSchema.from_files(files, resolve=self._resolve, schema=self._given_schema)
+        return DatasetSchema.from_files(files, resolve=self.resolve, schema=self._given_schema)
 
     def close(self) -> None:
         """Close all files."""

@@ -126,7 +126,7 @@ class UnopenedFiles:
             footer = self._table.join(firsts[first].file.footer, positions, leaves)
             assert footer is not None
             try:
-                unread.append(UnreadFiles(columns, footer))
+                unread.append(UnreadFiles.from_footer(columns, footer))
             except ParquetError:
                 return None
         return unread

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, RowSlices
 from numparq.dataset.discover.snapshot import DatasetSnapshot
 from numparq.dataset.listing.files import DataFile, PartitionValues
 from numparq.dataset.prune.dataset_filter import DatasetFilter
+from numparq.dataset.prune.file_query import FileQuery, PrunedFiles, QueryPruner
 from numparq.dataset.prune.metadata_file import build_metadata_file_pruner
 from numparq.dataset.prune.pruners import FilePruner, PartitionPruner, StatisticsPruner, apply_pruner
 from numparq.dataset.prune.unopened_files import UnopenedFiles
@@ -51,7 +54,7 @@ class DatasetQuery:
     def __init__(
         self,
         snapshot: DatasetSnapshot,
-        pruners: Sequence[FilePruner],
+        pruners: Sequence[FilePruner | QueryPruner],
         columns: Any,
         options: ScanOptions,
         skip: SkipDamaged | None = None,
@@ -60,16 +63,21 @@ class DatasetQuery:
         self._pruners = pruners
         self._options = options
         self._cuts: list[tuple[str, Sequence[int]]] = []
+        self._pruned: list[PrunedFiles] = []
         ordinals = self._prune_files()
-        unopened = UnopenedFiles.of(snapshot, ordinals) if skip is None and self._may_prune_unopened() else None
-        self._alike = None if unopened is None else unopened.alike
-        schema, projection, filters = self._merge_and_bind(ordinals, columns)
+        unopened, schema, projection, filters = self._merge(ordinals, columns, skip)
+        if self._pruned and projection.has_categories:  # they are those of all files
+            self._pruners = [pruner for pruner in pruners if not hasattr(pruner, "for_query")]
+            self._pruned, self._cuts = [], []
+            ordinals = self._prune_files()
+            unopened, schema, projection, filters = self._merge(ordinals, columns, skip)
         matching = None
         if unopened is not None and not projection.has_categories:
             matching = self._open_matching(unopened, schema, projection, filters)
-        files, unread = matching or (self._select_rows(ordinals, filters, snapshot.open_files(ordinals)), ())
+        files, unread = matching or (self._select_rows(ordinals, filters, snapshot.open_files(ordinals)), [])
         if matching is None:
-            projection.map_files(schema, files)
+            self._map_files(projection, schema, files)
+        unread += self._pruned_as_unread()
         selected = [file for file in files if file.predicate is None or not file.matches_nothing]
         if len(selected) == len(files):
             selected = files
@@ -79,6 +87,16 @@ class DatasetQuery:
         self.scan = Scan(projection, files, options, skip, selected)  # of all files: dtypes must not depend on literals
         self.scan.add_unread(unread)
         self._filter = filters
+
+    def _merge(
+        self, ordinals: Sequence[int], columns: Any, skip: SkipDamaged | None
+    ) -> tuple[UnopenedFiles | None, DatasetSchema, DatasetColumns, DatasetFilter]:
+        """Merge the schemas of the files that are left, by their footers as a table if these can be read so."""
+        unopened = None
+        if skip is None and self._may_prune_unopened():
+            unopened = UnopenedFiles.of(self._snapshot, ordinals)
+        self._alike = None if unopened is None else unopened.alike
+        return unopened, *self._merge_and_bind(ordinals, columns)
 
     def plan(self) -> DatasetPlan:
         """Return the plan: what prunes files, and the read plans of the others."""
@@ -112,6 +130,9 @@ class DatasetQuery:
             mask = apply_pruner(pruner, left)
             reason = getattr(pruner, "reason", "")
             self._cut(f"{pruner.name} ({reason})" if reason else pruner.name, kept[~mask].tolist())
+            if hasattr(pruner, "pruned_files"):
+                pruned = pruner.pruned_files(mask)
+                self._pruned += [replace(some, ordinal=int(kept[some.ordinal])) for some in pruned]
             kept = kept[mask]
         return kept.tolist()
 
@@ -123,8 +144,19 @@ class DatasetQuery:
             pruner = PartitionPruner(options.filters, self._snapshot.partitions, options.runtime_filters)
             return None if pruner.keeps_all else pruner
 
-        given = [lambda files, pruner=pruner: pruner for pruner in self._pruners]
-        return [by_partition, *given, self._metadata_file_pruner]
+        snapshot = self._snapshot
+        query = FileQuery(
+            options.filters,
+            options.runtime_filters,
+            snapshot.partitions,
+            snapshot.listing.filesystem,
+            snapshot.resolve,
+        )
+
+        def of_query(files: Sequence[DataFile], pruner: FilePruner | QueryPruner) -> FilePruner | None:
+            return pruner.for_query(query) if hasattr(pruner, "for_query") else pruner
+
+        return [by_partition, *(partial(of_query, pruner=each) for each in self._pruners), self._metadata_file_pruner]
 
     def _metadata_file_pruner(self, files: Sequence[DataFile]) -> FilePruner | None:
         """Build the pruner of the ``_metadata`` file, if it can help."""
@@ -173,14 +205,14 @@ class DatasetQuery:
 
     def _open_matching(
         self, unopened: UnopenedFiles, schema: DatasetSchema, projection: DatasetColumns, filters: DatasetFilter
-    ) -> tuple[list[ScanFile], Sequence[UnreadFiles]] | None:
+    ) -> tuple[list[ScanFile], list[UnreadFiles]] | None:
         """Open the files that may match, and map their columns and those of the others; None: all must be opened."""
         left, pruned = unopened.prune(filters)
         files = self._select_rows(left, filters, unopened.open(left))
         if not unopened.are_unchanged(files):
             return None
         firsts = unopened.firsts(pruned)
-        projection.map_files(schema, [*files, *firsts.values()])
+        self._map_files(projection, schema, [*files, *firsts.values()])
         unread = unopened.unread_files(pruned, firsts)
         if unread is not None:
             self._cut(f"{StatisticsPruner.name} ({describe(filters.predicate)})", unopened.ordinals_of(pruned.values()))
@@ -194,7 +226,7 @@ class DatasetQuery:
     ) -> tuple[DatasetSchema, DatasetColumns, DatasetFilter]:
         """Merge the schemas, select the columns and bind the filter; retry with all files if the pruned ones fail."""
         try:
-            return self._bound(self._snapshot.schema_of(ordinals, self._alike), columns)
+            return self._bound(self._snapshot.schema_of(ordinals, self._alike, self._pruned), columns)
         except SchemaError:
             if len(ordinals) == len(self._snapshot.files):
                 raise
@@ -204,6 +236,16 @@ class DatasetQuery:
         options, partitions = self._options, self._snapshot.partitions
         filters = DatasetFilter(options.filters, schema, partitions, options.runtime_filters)
         return schema, project_columns(schema, partitions, columns, options), filters
+
+    def _map_files(self, projection: DatasetColumns, schema: DatasetSchema, files: Sequence[ScanFile]) -> None:
+        """Map the columns of files, and of those that pruners know without opening them."""
+        self._unopened = [ScanFile(some.file, some.ordinal) for some in self._pruned]
+        projection.map_files(schema, [*files, *self._unopened])
+
+    def _pruned_as_unread(self) -> list[UnreadFiles]:
+        """Return what decides dtypes in the files that pruners know without opening them."""
+        pairs = zip(self._pruned, self._unopened, strict=True)
+        return [some.unread_files(file.columns) for some, file in pairs if some.has_rows]
 
     def _select_rows(
         self, ordinals: Sequence[int], filters: DatasetFilter, files: Sequence[OpenFile]

@@ -19,7 +19,7 @@ from numparq.file.category_order import CategoryOrder
 from numparq.file.encryption import hide_values
 from numparq.file.writer_context import WriterContext
 from numparq.from_pandas.arrow_stream import arrow_to_frame, is_arrow_data, read_table, without_views
-from numparq.from_pandas.frame import shred_frame
+from numparq.from_pandas.frame import ShreddedFrame, shred_frame
 from numparq.from_pandas.user_schema import UserColumn
 from numparq.io.sink import Sink
 from numparq.typing import FrameOrArrow
@@ -159,6 +159,21 @@ class TaskWriter(TransactionalWriter):
                 self._write_row_group(full)
         except BaseException as error:
             self._abort_for(error)
+            raise
+
+    def write_shredded(self, rows: ShreddedFrame) -> None:
+        """Write rows that are leaf values already, at once, without partition columns.
+
+        Parameters
+        ----------
+        rows : ShreddedFrame
+            Rows with the columns of the schema.
+        """
+        self._check_writing()
+        try:
+            self._spread.write([PartitionRows((), rows, "")])
+        except BaseException:
+            self.abort()
             raise
 
     def write_empty_file(self) -> None:
