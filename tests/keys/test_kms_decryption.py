@@ -215,26 +215,31 @@ def test_clients_are_checked(client, shown):
         KmsDecryption(client)
 
 
-WRAPPED = {name.encode(): MemoryKms().wrap_key(key, name) for name, key in MASTER_KEYS.items()}
+LONG_KEYS = {"kf": b"01234567890123456789012345678901"} | {
+    f"kc{number}": b"1234567890123456789012345678901%d" % (number + 1) for number in range(1, 9)
+}
+LONG_NAMES = ("double", "float", "boolean", "int32", "ba", "flba", "int64", "int96")
 SHARED = {
     "encrypt_columns_and_footer": None,
     "encrypt_columns_and_footer_bloom_filter": None,
     "encrypt_columns_and_footer_disable_aad_storage": b"tester",
     "encrypt_columns_plaintext_footer": None,
     "uniform_encryption": None,
+    "aes256/encrypt_columns_and_footer": None,
+    "aes256/encrypt_columns_and_footer_ctr": None,
+    "aes256/uniform_encryption": None,
 }
 
 
 @pytest.mark.parametrize("name", SHARED)
 def test_shared_files_by_key_metadata_that_name_keys_of_the_kms(parquet_testing, name):
-    kms, path = MemoryKms(), parquet_testing / "data" / f"{name}.parquet.encrypted"
-    keys = KmsDecryption(
-        kms,
-        aad_prefix=SHARED[name],
-        key_retriever=lambda metadata: kms.unwrap_key(WRAPPED[metadata], metadata.decode()),
-    )
-    columns = {"double_field": MASTER_KEYS["kc1"], "float_field": MASTER_KEYS["kc2"]}
-    direct = Decryption(MASTER_KEYS["kf"], columns, aad_prefix=SHARED[name])
+    path, prefix = parquet_testing / "data" / f"{name}.parquet.encrypted", SHARED[name]
+    values = LONG_KEYS if name.startswith("aes256") else MASTER_KEYS
+    kms = MemoryKms()
+    wrapped = {name.encode(): kms.wrap_key(key, "kf") for name, key in values.items()}
+    keys = KmsDecryption(kms, aad_prefix=prefix, key_retriever=lambda metadata: kms.unwrap_key(wrapped[metadata], "kf"))
+    columns = {f"{column}_field": values.get(f"kc{number}") for number, column in enumerate(LONG_NAMES, 1)}
+    direct = Decryption(values["kf"], {name: key for name, key in columns.items() if key}, aad_prefix=prefix)
     frame = numparq.read_parquet(path, decryption=keys)
     pd.testing.assert_frame_equal(frame, numparq.read_parquet(path, decryption=direct))
     assert len(frame) >= 50

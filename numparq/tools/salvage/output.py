@@ -90,6 +90,7 @@ class CheckedSink(FileSink):
     def __init__(self, out: str | os.PathLike[str], keys: WrittenKeys | None = None) -> None:
         super().__init__(os.path.expanduser(os.fspath(out)))
         self._keys = keys
+        self.location = self.name, None, None  # where key material is stored
 
     def _complete(self) -> None:
         try:

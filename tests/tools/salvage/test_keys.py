@@ -12,6 +12,7 @@ import pytest
 import numparq
 from numparq import DecryptionError, InvalidFileError
 from numparq.cli import main
+from support.encryption.kms import MemoryKms
 from support.hostile.byte_damage import flipped_bytes
 
 FOOTER_KEY, COLUMN_KEY, NEW_KEY = b"f" * 16, b"c" * 32, b"n" * 16
@@ -155,3 +156,17 @@ def test_command(tmp_path, capsys):
     output = ["--output-key-file", key_file("new.json", footer_key=new), "--force"]
     assert main(["salvage", broken, saved, *keys, *output]) == 0
     assert len(numparq.read_parquet(saved, decryption=numparq.Decryption(NEW_KEY))) == 120
+
+
+def test_key_material_is_stored_next_to_the_new_file(tmp_path):
+    kms = MemoryKms()
+    encryption = numparq.KmsEncryption(kms, "kf", {"kc1": ["a"]}, internal_key_material=False)
+    frame = pd.DataFrame({"a": np.arange(500), "b": 1.5})
+    numparq.to_parquet(frame, tmp_path / "a.parquet", encryption=encryption)
+    decryption = numparq.KmsDecryption(kms)
+    saved = numparq.salvage(
+        tmp_path / "a.parquet", tmp_path / "b.parquet", decryption=decryption, encryption=encryption
+    )
+    assert saved.num_rows == 500
+    assert (tmp_path / "_KEY_MATERIAL_FOR_b.parquet.json").exists()
+    pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path / "b.parquet", decryption=decryption), frame)
