@@ -104,8 +104,9 @@ def _call(call: Callable[[], _Result], verb: str, master_key_id: str, key: bytes
     except ParquetError:
         raise
     except Exception as error:
-        message = f"the KMS client could not {verb} a key by master key {master_key_id!r}: {type(error).__name__}"
-        raise DecryptionError(message) from (None if _quotes(error, key) else error)
+        name, cause = type(error).__name__, None if _quotes(error, key) else error
+    # Here, so that an error which quotes the key is not the context of the new one.
+    raise DecryptionError(f"the KMS client could not {verb} a key by master key {master_key_id!r}: {name}") from cause
 
 
 def _quotes(error: BaseException, key: bytes) -> bool:

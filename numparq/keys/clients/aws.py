@@ -85,10 +85,11 @@ class AwsKms:
         """Return the answer of AWS; errors have its code and message, not the request, which may hold a key."""
         try:
             answer: Mapping[str, Any] = getattr(self._client, action)(KeyId=master_key_id, **body, **self._context)
+            return answer
         except Exception as error:
             code = getattr(error, "response", {}).get("Error", {}).get("Code") or type(error).__name__
-            raise DecryptionError(f"AWS KMS could not {action} a key by {master_key_id!r}: {code}") from None
-        return answer
+        # Here, so that the error is not the context of the new one.
+        raise DecryptionError(f"AWS KMS could not {action} a key by {master_key_id!r}: {code}")
 
     def __repr__(self) -> str:
         region = getattr(getattr(self._client, "meta", None), "region_name", None)
