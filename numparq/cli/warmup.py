@@ -10,8 +10,13 @@ from numparq.util import disk_cache
 
 from .terminal import open_console
 
-# What is said of each `execution_mode`; the first is the usual one.
-RUN_BY = {"object": "", "dispatcher": ", run by Numba's dispatchers", "python": ", run as Python code without Numba"}
+# What is said of each way to run kernels.
+RUN_BY = {
+    "library": ", installed with numparq",
+    "object": "",
+    "dispatcher": ", run by Numba's dispatchers",
+    "python": ", run as Python code without Numba",
+}
 
 
 def warmup() -> None:

@@ -1,11 +1,9 @@
-"""CRC-32 of page bodies, by carry-less multiplication or tables, and CRC-32C."""
+"""CRC-32 of page bodies, by carry-less multiplication (`compile.crc_fold`) or tables, and CRC-32C."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,9 +17,9 @@ POLYNOMIAL = 0xEDB88320  # reflected, without the coefficient of x**32
 ALL_ONES = 0xFFFFFFFF  # initial register
 BLOCK = 16
 LEAST = 4 * BLOCK  # below so many bytes, tables are as fast
-
-_DIVISOR = POLYNOMIAL << 1 | 1
-_QUOTIENT = 0x1F7011641  # x**64 divided by the polynomial
+# Functions of compiled kernels that depend on the CPU: the least number of bytes to fold, and the fold.
+LEAST_FOLD, FOLD = "numparq.least_fold", "numparq.fold_crc32"
+NEVER = (1 << 63) - 1
 
 
 def _tables() -> np.ndarray:
@@ -49,128 +47,13 @@ def _table() -> np.ndarray:
 _TABLE = _table()
 
 
-def _power_mod(exponent: int) -> int:
-    """Return ``x**exponent mod P`` as a 64-bit word."""
-    rest = 1 << 31
-    for _ in range(exponent):
-        rest = rest >> 1 ^ (POLYNOMIAL if rest & 1 else 0)
-    return rest << 32
-
-
-def has_clmul() -> bool:
-    """Whether the host CPU has the carry-less multiplication of x86 (PCLMULQDQ)."""
-    return "+pclmul" in _host_features().split(",")
-
-
-def _host_features() -> str:
-    """Return LLVM's features of the host CPU, as in ``+sse2,-avx512f``."""
-    import llvmlite.binding as llvm
-
-    features: str = llvm.get_host_cpu_features().flatten()
-    return features
-
-
-class _FoldWriter:
-    """Writer of an LLVM function ``(address, number of blocks, at least four) -> register`` into a module."""
-
-    def __init__(self, module: Any) -> None:
-        from llvmlite import ir
-        from numba.core import cgutils
-
-        self._ir, self._cgutils = ir, cgutils
-        self._byte, self._index, self._word = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-        self._vector = ir.VectorType(self._word, 2)
-        multiply = ir.FunctionType(self._vector, [self._vector, self._vector, self._byte])
-        self._instruction = cgutils.get_or_insert_function(module, multiply, "llvm.x86.pclmulqdq")
-        kind = ir.FunctionType(self._word, [self._byte.as_pointer(), self._word])
-        self._function = ir.Function(module, kind, module.get_unique_name("numparq_fold_crc32"))
-        self._function.linkage = "internal"
-        # Without this attribute LLVM aborts the process if Numba compiles for a CPU that lacks the instruction. It
-        # replaces all features of the target: alone, +pclmul would permit what a virtual machine's CPU of that name
-        # hides, such as AVX-512. llvmlite's own `add` only takes attributes that it knows.
-        set.add(self._function.attributes, f'"target-features"="{_host_features()}"')
-        self._builder = ir.IRBuilder(self._function.append_basic_block("entry"))
-
-    def write(self) -> Any:
-        """Write the body and return the function."""
-        address, blocks = self._function.args
-        whole = self._builder.and_(blocks, self._word(-4))
-        total = self._cgutils.alloca_once_value(self._builder, self._fold_by_four(address, whole))
-        with self._range(whole, blocks, 1) as number:
-            self._fold_into(total, 1, self._load(address, number))
-        self._builder.ret(self._divided(self._builder.load(total)))
-        return self._function
-
-    def _fold_by_four(self, address: Any, stop: Any) -> Any:
-        """Fold the blocks up to `stop`, a multiple of four, into one."""
-        begin = [self._load(address, self._word(i)) for i in range(4)]
-        begin[0] = self._builder.xor(begin[0], self._pair(ALL_ONES, 0))
-        folded = [self._cgutils.alloca_once_value(self._builder, block) for block in begin]
-        with self._range(self._word(4), stop, 4) as number:
-            for i, place in enumerate(folded):
-                self._fold_into(place, 4, self._load(address, self._builder.add(number, self._word(i))))
-        for earlier, place in pairwise(folded):
-            self._builder.store(self._fold(self._builder.load(earlier), 1, self._builder.load(place)), place)
-        return self._builder.load(folded[-1])
-
-    def _fold_into(self, place: Any, distance: int, later: Any) -> None:
-        self._builder.store(self._fold(self._builder.load(place), distance, later), place)
-
-    def _fold(self, block: Any, distance: int, later: Any) -> Any:
-        """Fold a block into one that is `distance` blocks later."""
-        bits = 8 * BLOCK * distance
-        powers = self._pair(_power_mod(bits + 63), _power_mod(bits - 1))
-        products = self._multiply(block, powers, 0x00), self._multiply(block, powers, 0x11)
-        return self._builder.xor(self._builder.xor(*products), later)
-
-    def _divided(self, block: Any) -> Any:
-        """Return the remainder of a block, with 32 zero bits appended, by the polynomial: the register."""
-        builder, half = self._builder, self._word(32)
-        first, second = self._words(block)
-        low, high = self._product(first, _power_mod(95))
-        low = builder.xor(low, builder.shl(second, half))  # the first 32 bits are 0: 96 bits are left
-        high = builder.xor(high, builder.lshr(second, half))
-        word = builder.xor(high, self._product(low, _power_mod(63))[1])  # 64 bits
-        quotient = self._product(self._lower_half(word), _QUOTIENT)[0]
-        multiple = self._product(self._lower_half(quotient), _DIVISOR)[0]
-        return builder.lshr(builder.xor(word, multiple), half)
-
-    def _multiply(self, a: Any, b: Any, which: int) -> Any:
-        """Multiply the low words (`which` 0x00) or the high words (0x11) of two vectors."""
-        return self._builder.call(self._instruction, [a, b, self._byte(which)])
-
-    def _product(self, word: Any, factor: int) -> tuple[Any, Any]:
-        """Multiply two words; return the low and the high word of the product."""
-        vector = self._builder.insert_element(self._pair(0, 0), word, self._index(0))
-        return self._words(self._multiply(vector, self._pair(factor, 0), 0x00))
-
-    def _words(self, vector: Any) -> tuple[Any, Any]:
-        extract = self._builder.extract_element
-        return extract(vector, self._index(0)), extract(vector, self._index(1))
-
-    def _lower_half(self, word: Any) -> Any:
-        return self._builder.and_(word, self._word(0xFFFFFFFF))
-
-    def _pair(self, low: int, high: int) -> Any:
-        return self._vector([self._word(low), self._word(high)])
-
-    def _load(self, address: Any, number: Any) -> Any:
-        place = self._builder.gep(address, [self._builder.mul(number, self._word(BLOCK))])
-        return self._builder.load(self._builder.bitcast(place, self._vector.as_pointer()), align=1)
-
-    @contextmanager
-    def _range(self, start: Any, stop: Any, step: int) -> Iterator[Any]:
-        with self._cgutils.for_range_slice(self._builder, start, stop, self._word(step)) as (number, _):
-            yield number
-
-
 def _make_fold_crc32() -> Callable[..., Any]:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    word, there = ir.IntType(64), has_clmul()
+    word, address = ir.IntType(64), ir.IntType(8).as_pointer()
 
     @intrinsic
     def fold(typingctx, data, pos, end):
@@ -179,18 +62,30 @@ def _make_fold_crc32() -> Callable[..., Any]:
             register = cgutils.alloca_once_value(builder, word(ALL_ONES))
             left = cgutils.alloca_once_value(builder, pos)
             size = builder.sub(end, pos)
-            if there:
-                with builder.if_then(builder.icmp_signed(">=", size, word(LEAST))):
-                    first = context.make_array(signature.args[0])(context, builder, array).data
-                    blocks = builder.lshr(size, word(4))
-                    fold_blocks = _FoldWriter(builder.module).write()
-                    builder.store(builder.call(fold_blocks, [builder.gep(first, [pos]), blocks]), register)
-                    builder.store(builder.add(pos, builder.shl(blocks, word(4))), left)
+            least = builder.call(_weak_function(builder.module, LEAST_FOLD, word, [], NEVER), [])
+            with builder.if_then(builder.icmp_signed(">=", size, least)):
+                first = context.make_array(signature.args[0])(context, builder, array).data
+                blocks = builder.lshr(size, word(4))
+                fold_blocks = _weak_function(builder.module, FOLD, word, [address, word], 0)
+                builder.store(builder.call(fold_blocks, [builder.gep(first, [pos]), blocks]), register)
+                builder.store(builder.add(pos, builder.shl(blocks, word(4))), left)
             return context.make_tuple(builder, signature.return_type, [builder.load(register), builder.load(left)])
 
         return types.UniTuple(types.int64, 2)(data, types.int64, types.int64), codegen
 
     return fold
+
+
+def _weak_function(module: Any, name: str, result: Any, arguments: list[Any], answer: int) -> Any:
+    """Define a function that returns a constant; `compile.build.emit_object` replaces it for CPUs that can fold."""
+    from llvmlite import ir
+
+    if name in module.globals:
+        return module.globals[name]
+    function = ir.Function(module, ir.FunctionType(result, arguments), name)
+    function.linkage = "weak"
+    ir.IRBuilder(function.append_basic_block("entry")).ret(result(answer))
+    return function
 
 
 @intrinsic_twin(_make_fold_crc32)

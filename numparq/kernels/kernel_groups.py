@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .compile.bind import bind_group, execution_mode, is_cached
+from .compile.bind import bind_group, execution_modes, is_compiled
 from .compile.load import COMPILE_LOCK
 
 
@@ -17,7 +17,8 @@ class KernelGroup:
     Attributes
     ----------
     mode : str
-        How the kernels run: ``"object"``, ``"dispatcher"`` or ``"python"``; empty before the group is loaded.
+        How the kernels run: ``"library"``, ``"object"``, ``"dispatcher"`` or ``"python"``; empty before the group is
+        loaded.
     """
 
     def __init__(self, group: str) -> None:
@@ -41,7 +42,7 @@ class KernelGroup:
         with COMPILE_LOCK:
             if self.mode:
                 return
-            mode, callables = bind_group(self.group, execution_mode())
+            mode, callables = bind_group(self.group, execution_modes())
             self.__dict__.update(callables)
             self.mode = mode
 
@@ -88,8 +89,8 @@ def warmup() -> str:
     Returns
     -------
     str
-        How kernels run: ``"object"`` (compiled ahead), ``"dispatcher"`` (each is compiled at its first use) or
-        ``"python"``.
+        How kernels run: ``"library"`` (installed with numparq), ``"object"`` (compiled ahead), ``"dispatcher"`` (each
+        is compiled at its first use) or ``"python"``.
     """
     for group in KERNEL_GROUPS:
         group.load()
@@ -97,7 +98,7 @@ def warmup() -> str:
 
 
 def preload() -> None:
-    """Load the group of plain reads, and all other groups that are in the cache, before other processes are forked."""
+    """Load the group of plain reads, and all other groups that are compiled, before other processes are forked."""
     for group in KERNEL_GROUPS:
-        if group is kernels or is_cached(group.group):
+        if group is kernels or is_compiled(group.group):
             group.load()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import uuid
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -72,24 +74,36 @@ def str_object_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarray
 
     Raises CorruptPageError for invalid UTF-8 or offsets outside the data.
     """
-    return _binary_object_array("build_str_objects", offsets, data, validity, na)
+    from numparq.kernels.kernel_groups import object_kernels
+
+    arguments, out = _binary_arguments(offsets, data, validity, na)
+    check_status(object_kernels.build_str_objects(*arguments, ascii_head(), out))
+    return out
 
 
 def bytes_object_array(offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object) -> np.ndarray:
     """Return bytes objects; parameters are those of `str_object_array`."""
-    return _binary_object_array("build_bytes_objects", offsets, data, validity, na)
-
-
-def _binary_object_array(
-    name: str, offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object
-) -> np.ndarray:
     from numparq.kernels.kernel_groups import object_kernels
 
+    arguments, out = _binary_arguments(offsets, data, validity, na)
+    check_status(object_kernels.build_bytes_objects(*arguments, out))
+    return out
+
+
+def _binary_arguments(
+    offsets: np.ndarray, data: np.ndarray, validity: np.ndarray | None, na: object
+) -> tuple[tuple[Any, ...], np.ndarray]:
+    """Return the arguments that both kernels take, and the array for the objects."""
     count = len(offsets) - 1
     constants = np.empty(2, object)
     constants[NULL_OBJECT], constants[DECODE_ERROR] = na, UnicodeDecodeError
     mask = data[:0] if validity is None else validity
-    out = np.empty(count, object)
-    call = getattr(object_kernels, name)
-    check_status(call(offsets, data, len(data), mask, int(validity is not None), count, constants, out))
-    return out
+    return (offsets, data, len(data), mask, int(validity is not None), count, constants), np.empty(count, object)
+
+
+@lru_cache(maxsize=1)
+def ascii_head() -> int:
+    """Return the offset of the characters in an ASCII str object; 0 if they are not found there."""
+    sample = "".join(("ab", "c"))  # new: one in use may have its UTF-8 cached, which __sizeof__ counts
+    head = sample.__sizeof__() - len(sample) - 1
+    return head if ctypes.string_at(id(sample) + head, len(sample) + 1) == b"abc\0" else 0

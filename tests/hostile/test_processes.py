@@ -240,9 +240,8 @@ def test_cache_lock_that_is_no_file(entry, make):
 # --- killed parents ---------------------------------------------------------------------------------------------------
 
 COMPILE = """
-from numparq.kernels.compile.parallel_build import build_in_parallel
-from numparq.kernels.groups import import_group
-build_in_parallel("reading", import_group("reading"), 3)
+from numparq.kernels.compile.parallel_build import build_parts
+build_parts(["reading"], processes=3)
 """
 
 

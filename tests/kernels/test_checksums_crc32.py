@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llvmlite import ir
 
 from numparq.kernels import checksums
 from numparq.kernels import tables as t
 from numparq.kernels.checksums import fold_crc32
-from numparq.kernels.compile.bind import wrap_entry
-from numparq.kernels.compile.build import build_object
+from numparq.kernels.compile.build import build_object, target_machine
+from numparq.kernels.compile.crc_fold import fold_text
 from numparq.kernels.compile.load import load_object
+from numparq.kernels.compile.targets import host_target
 from numparq.kernels.registry import KERNELS, Kernel
 from numparq.kernels.status import BAD_CRC
 from support.kernels import guard_pages
@@ -42,14 +42,15 @@ def fold(data, pos, end, out):
 PROBES = {"check_page_crcs": KERNELS["check_page_crcs"], "fold": Kernel(fold, ("u1", "x", "x", "i8"))}
 
 
+HOST = host_target()
+PLAIN = HOST._replace(cpu="x86-64" if HOST.has_clmul else HOST.cpu, features="+pclmul" if HOST.has_clmul else "")
+TABLES = HOST._replace(features=HOST.features.replace("+pclmul", "-pclmul"))
+
+
 @cache
-def compile_engine(has_clmul, **target):
+def compile_engine(target):
     """Return an engine with kernels compiled for a CPU with or without carry-less multiplication."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checksums, "has_clmul", lambda: has_clmul)
-        entries = load_object(build_object(PROBES, **target), list(PROBES))
-    bound = {name: wrap_entry(name, PROBES[name].signature, entry) for name, entry in entries.items()}
-    return SimpleNamespace(**bound, size=COMPILED.size)
+    return SimpleNamespace(**load_object(build_object(PROBES, target)), size=COMPILED.size)
 
 
 def tables_in_python():
@@ -66,13 +67,13 @@ def tables_in_python():
 WAYS = {
     "compiled": lambda: COMPILED,
     "checked": lambda: CHECKED,
-    "tables": lambda: compile_engine(False),
+    "tables": lambda: compile_engine(TABLES),
     "tables in Python": tables_in_python,
 }
 
 
-if checksums.has_clmul():  # generic x86-64 code may have the instruction too
-    WAYS["plain CPU"] = lambda: compile_engine(True, cpu="x86-64", features="")
+if HOST.has_clmul:  # generic x86-64 code may have the instruction too
+    WAYS["plain CPU"] = lambda: compile_engine(PLAIN)
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -159,30 +160,24 @@ def test_pages_without_crc_are_skipped(engine):
     assert check(engine, raw, pages) == (0, -1)
 
 
-@pytest.mark.parametrize("has_clmul", sorted({False, checksums.has_clmul()}))
-def test_compiled_fold_equals_python(has_clmul):
+@pytest.mark.parametrize("target", {TABLES, PLAIN}, ids=lambda target: f"clmul {target.has_clmul}")
+def test_compiled_fold_equals_python(target):
     """Register and end position agree; bytes before and after do not matter."""
-    engine = compile_engine(has_clmul)
+    engine = compile_engine(target)
     data, out = np.random.default_rng(5).integers(0, 256, 700, np.uint8), np.zeros(1, np.int64)
     for start in (0, 1, 16):
         for end in range(start, len(data)):
             stop = engine.fold(data, start, end, out)
-            assert (out[0], stop) == (fold_crc32(data, start, end) if has_clmul else (checksums.ALL_ONES, start))
+            assert (out[0], stop) == (fold_crc32(data, start, end) if target.has_clmul else (checksums.ALL_ONES, start))
 
 
-@pytest.mark.skipif(not checksums.has_clmul(), reason="this CPU has no carry-less multiplication")
-def test_fold_uses_no_hidden_feature(monkeypatch):
-    """A virtual machine's znver4 without AVX-512: "Illegal instruction", before the fold had the host's features."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    host = llvm.get_host_cpu_features()
-    host.update({name: False for name in host if name.startswith("avx512")})
-    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: host)
-    module = ir.Module()
-    checksums._FoldWriter(module).write().linkage = "external"
-    parsed = llvm.parse_assembly(str(module))
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    machine = target.create_target_machine(cpu="znver4", opt=3, features=host.flatten())
+@pytest.mark.skipif(not HOST.has_clmul, reason="this CPU has no carry-less multiplication")
+def test_fold_uses_no_hidden_feature():
+    """A virtual machine's znver4 without AVX-512: "Illegal instruction", when the fold had features of its own."""
+    features = [name for name in HOST.features.split(",") if not name[1:].startswith("avx512")]
+    hidden = ["-" + name[1:] for name in HOST.features.split(",") if name[1:].startswith("avx512")]
+    machine = target_machine(HOST._replace(cpu="znver4", features=",".join([*features, *hidden, "-avx512f"])))
+    parsed = llvm.parse_assembly(fold_text())
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     passes.getModulePassManager().run(parsed, passes)
     assembly = machine.emit_assembly(parsed)

@@ -7,60 +7,107 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import TextIO
 
 from numparq.kernels.groups import GROUPS, import_group
 
+from .targets import LIBRARY_TARGETS
+
 # On two idle cores: 8 to 9.5 s, and 24 s.
 READ_SECONDS, ALL_SECONDS = 10, 25
+
+# Values of NUMPARQ_KERNELS, and the ways to run kernels that each allows.
+_CHOICES = {
+    "library": ("library",),
+    **{target.level: (target.level,) for targets in LIBRARY_TARGETS.values() for target in targets},
+    "object": ("object", "dispatcher"),
+    "dispatcher": ("dispatcher",),
+    "python": ("python",),
+}
 
 _announced = False
 
 _IMPORTED = time.time_ns()
 
 
-def execution_mode() -> str:
-    """Return how kernels are to run: ``"object"``, ``"dispatcher"`` or ``"python"``.
+def execution_modes() -> tuple[str, ...]:
+    """Return the ways to run kernels, the first that works being the one: by default, all but ``"python"``.
 
     ``NUMPARQ_KERNELS`` decides, else Numba's ``NUMBA_DISABLE_JIT`` and ``NUMBA_BOUNDSCHECK``.
     """
     chosen = os.environ.get("NUMPARQ_KERNELS", "")
-    if chosen in ("object", "dispatcher", "python"):
-        return chosen
+    if chosen in _CHOICES:
+        return _CHOICES[chosen]
     if chosen:
-        raise ValueError(f"NUMPARQ_KERNELS must be object, dispatcher or python, not {chosen!r}")
+        raise ValueError(f"NUMPARQ_KERNELS must be one of {', '.join(_CHOICES)}, not {chosen!r}")
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return "python"
-    return "dispatcher" if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0") else "object"
+        return _CHOICES["python"]
+    if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0"):
+        return _CHOICES["dispatcher"]
+    return ("library", "object", "dispatcher")
 
 
-def bind_group(group: str, mode: str) -> tuple[str, dict[str, Callable[..., int]]]:
-    """Return the mode in which the kernels of a group run, and the kernels by name.
-
-    If ``"object"`` fails, the mode is ``"dispatcher"``.
-    """
-    if mode == "object":
+def bind_group(group: str, modes: tuple[str, ...]) -> tuple[str, dict[str, Callable[..., int]]]:
+    """Return the first of `modes` in which the kernels of a group run, and the kernels by name."""
+    reasons: list[str] = []
+    for mode in modes:
         try:
-            return mode, _from_object(group)
-        except Exception as error:  # whatever failed, Numba's dispatcher may work
-            _warn_fallback(error)
-            mode = "dispatcher"
+            if mode not in _BINDERS:
+                return "library", _from_library(group, mode)
+            return mode, _BINDERS[mode](group)
+        except Exception as error:  # whatever failed, the next may work
+            reasons.append(f"{mode}: {error}")
+            if mode == modes[-1]:
+                raise
+            if mode == "object":
+                _report_object_failure(error, reasons)
+    raise AssertionError("there is no mode")
+
+
+def _report_object_failure(error: Exception, reasons: list[str]) -> None:
+    """Warn that the dispatcher replaces the objects; raise ImportError if there is no compiler at all."""
+    if find_spec("numba") is None:
+        raise ImportError(
+            f"numparq's kernels are not prebuilt for this process ({'; '.join(reasons)}): "
+            "pip install 'numparq[jit]' compiles them here"
+        ) from error
+    _warn_fallback(error)
+
+
+def _from_library(group: str, level: str = "") -> dict[str, Callable[..., int]]:
+    from .prebuilt import load_library
+
+    library = load_library(level)
+    return {name: library[name] for names in GROUPS[group].values() for name in names}
+
+
+def _from_dispatcher(group: str) -> dict[str, Callable[..., int]]:
     from . import fallback
 
-    known = import_group(group)
-    if mode == "python":
-        return mode, fallback.python_functions(known)
-    return mode, fallback.dispatchers(known, _dispatcher_folder())
+    return fallback.dispatchers(import_group(group), _dispatcher_folder())
+
+
+def _from_python(group: str) -> dict[str, Callable[..., int]]:
+    from . import fallback
+
+    return fallback.python_functions(import_group(group))
 
 
 def _from_object(group: str) -> dict[str, Callable[..., int]]:
     from . import load
 
-    return {
-        name: wrap_entry(name, signatures[name], entry)
-        for signatures, code in _load_or_build(group, load.object_key(_excluded_modules(group)))
-        for name, entry in load.load_object(code, list(signatures)).items()
-    }
+    codes = _load_or_build(group, load.object_key(_excluded_modules(group)))
+    return {name: kernel for code in codes for name, kernel in load.load_object(code).items()}
+
+
+_BINDERS: dict[str, Callable[[str], dict[str, Callable[..., int]]]] = {
+    "library": _from_library,
+    "object": _from_object,
+    "dispatcher": _from_dispatcher,
+    "python": _from_python,
+}
 
 
 def _excluded_modules(group: str) -> set[str]:
@@ -68,12 +115,12 @@ def _excluded_modules(group: str) -> set[str]:
     return {module for other in GROUPS.values() for module in other} - set(GROUPS[group])
 
 
-def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ...]], bytes]]:
-    """Return the objects of a group, each with its kernels' signatures: from the cache, or built and cached."""
+def _load_or_build(group: str, key: bytes) -> list[bytes]:
+    """Return the object files of a group: from the cache, or built and cached."""
     from numparq.util import disk_cache
 
     if _sources_changed(group):
-        built: list[tuple[dict[str, tuple[str, ...]], bytes]] = marshal.loads(_compiled(group))
+        built: list[bytes] = marshal.loads(_compiled(group))
         return built
     name = f"kernels-{group}"
     stored = disk_cache.load(name, key)
@@ -83,8 +130,8 @@ def _load_or_build(group: str, key: bytes) -> list[tuple[dict[str, tuple[str, ..
             if stored is None:
                 stored = _compiled(group)
                 disk_cache.store(name, key, stored)
-    objects: list[tuple[dict[str, tuple[str, ...]], bytes]] = marshal.loads(stored)
-    return objects
+    codes: list[bytes] = marshal.loads(stored)
+    return codes
 
 
 def _sources_changed(group: str) -> bool:
@@ -98,31 +145,10 @@ def _sources_changed(group: str) -> bool:
 
 
 def _compiled(group: str) -> bytes:
-    from .parallel_build import build_in_parallel
+    from .parallel_build import build_parts
 
     announce_compiling()
-    kernels = import_group(group)
-    objects = build_in_parallel(group, kernels)
-    return marshal.dumps([({name: kernels[name].signature for name in names}, code) for names, code in objects])
-
-
-def wrap_entry(name: str, signature: tuple[str, ...], entry: Callable[[tuple[Any, ...]], int]) -> Callable[..., int]:
-    """Return the function that calls a kernel by its C entry."""
-    from .entry import LAST_REFUSAL
-
-    def call(*args: Any) -> int:
-        answer = entry(args)
-        if answer > LAST_REFUSAL:
-            return answer
-        from .fallback import check_arguments
-
-        answer = entry(check_arguments(name, signature, args))
-        if answer <= LAST_REFUSAL:
-            raise TypeError(f"kernel {name} cannot be called with {args}")
-        return answer
-
-    call.__name__ = call.__qualname__ = name
-    return call
+    return marshal.dumps(build_parts([group]))
 
 
 def _warn_fallback(error: Exception) -> None:
@@ -147,9 +173,13 @@ def _dispatcher_folder() -> str | None:
         return None
 
 
-def is_cached(group: str) -> bool:
-    """Whether the cache holds the object of a group."""
-    if execution_mode() != "object":
+def is_compiled(group: str) -> bool:
+    """Whether the kernels of a group are in the library or in the cache."""
+    modes = execution_modes()
+    if modes[0] not in ("object", "dispatcher", "python"):
+        with suppress(ImportError):
+            return bool(_from_library(group, "" if modes[0] == "library" else modes[0]))
+    if "object" not in modes:
         return False
     from numparq.util import disk_cache
 

@@ -15,7 +15,9 @@ from llvmlite import binding as llvm
 
 from numparq.kernels.registry import HELPERS, INLINED, INTRINSICS, KERNELS, Kernel
 
-from . import entry
+from . import cpu_levels, entry
+from .extension_module import INITIALISE, module_text, table_name, table_text
+from .targets import Target, host_target
 
 # Allocation in a kernel is a compile error (`_nrt`); wrappers for Python would be unused.
 _OPTIONS: dict[str, Any] = {
@@ -26,6 +28,9 @@ _OPTIONS: dict[str, Any] = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
+# Functions of CPython that a kernel may call if they are there.
+NOT_IN_STABLE_ABI = {"PyUnicode_New"}
+FOLD_SYMBOL = "numparq.fold_crc32"  # as in `kernels.checksums`
 _BAKED_ADDRESS = re.compile(r"@numba\.dynamic\.globals|inttoptr \(i64 \d{5,} to")
 
 
@@ -81,39 +86,46 @@ def argument_types(kernel: Kernel) -> list[Any]:
     ]
 
 
-def build_object(kernels: Mapping[str, Kernel], cpu: str | None = None, features: str | None = None) -> bytes:
-    """Compile kernels into one relocatable object file, with a C entry ``np_<name>`` each (see `entry`).
+def build_object(kernels: Mapping[str, Kernel], target: Target | None = None) -> bytes:
+    """Compile kernels into one object file that is an extension module of its own (see `extension_module`).
 
-    `cpu` and `features` are LLVM's names, the host's if None. Raises TypeError if it holds an address of this process.
+    `target` defaults to the host. Raises TypeError if the code holds an address of this process.
     """
+    target = host_target() if target is None else target
+    table = table_name(target.level)
+    texts = [table_text(table, kernels), module_text({target.level: [table]}, "", cpu_levels.ALWAYS)]
+    return emit_object(compile_kernels(kernels), target, texts, {INITIALISE})
+
+
+def compile_kernels(kernels: Mapping[str, Kernel], is_portable: bool = False) -> llvm.ModuleRef:
+    """Compile kernels with Numba into one LLVM module, not optimised yet; `is_portable`: for any CPU."""
     from numba.core.errors import NumbaError
 
     _initialise()
     with _no_garbage_collection():
         try:
-            main = _compile_with_pipeline(kernels)
+            return _compile_with_pipeline(kernels)
         except NumbaError:
             raise  # an error in a kernel
         except Exception:
-            main = _compile_with_public_api(kernels)  # Numba's internal classes have changed
-        return _emit(main, kernels, cpu, features)
+            if is_portable:
+                raise  # Numba's public API optimises for the host
+            return _compile_with_public_api(kernels)  # Numba's internal classes have changed
 
 
-def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | None) -> bytes:
-    """Optimise a module as a whole, with only its C entries visible, and emit an object file."""
-    visible = {entry.ENTRY_PREFIX + name for name in kernels} | {entry.ARRAY_TYPE}
+def emit_object(main: llvm.ModuleRef, target: Target, texts: Iterable[str], visible: set[str]) -> bytes:
+    """Link LLVM texts into a module, optimise all with only the symbols `visible` visible, and emit an object file."""
+    _initialise()
+    for text in [*texts, *_texts_of_target(main, target)]:
+        main.link_in(llvm.parse_assembly(text))
     for symbol in [*main.functions, *main.global_variables]:
         if not symbol.is_declaration and symbol.name not in visible:
             symbol.linkage = "internal"
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    machine = target.create_target_machine(
-        cpu=cpu or llvm.get_host_cpu_name(),
-        opt=3,
-        jit=True,
-        reloc="static" if target.name.startswith("x86") else "default",
-        codemodel="jitdefault",
-        features=llvm.get_host_cpu_features().flatten() if features is None else features,
-    )
+        if target.is_library and symbol.name in NOT_IN_STABLE_ABI:
+            symbol.linkage = "external_weak"  # a null pointer in a Python without it
+    machine = target_machine(target)
+    if target.is_library:
+        main.triple, main.data_layout = target.triple, str(machine.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = tuning.slp_vectorization = True
     passes = llvm.create_pass_builder(machine, tuning)
@@ -127,6 +139,28 @@ def _emit(main: Any, kernels: Iterable[str], cpu: str | None, features: str | No
     return code
 
 
+def target_machine(target: Target) -> llvm.TargetMachine:
+    """Return LLVM's machine for a target."""
+    if target.is_library:
+        return llvm.Target.from_triple(target.triple).create_target_machine(
+            cpu=target.cpu, features=target.features, opt=3, jit=False, reloc="pic", codemodel="default"
+        )
+    host = llvm.Target.from_triple(llvm.get_process_triple())
+    reloc = "static" if host.name.startswith("x86") else "default"
+    return host.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, jit=True, reloc=reloc, codemodel="jitdefault"
+    )
+
+
+def _texts_of_target(main: llvm.ModuleRef, target: Target) -> list[str]:
+    """Return LLVM texts of functions that kernels of a module call and that depend on the CPU."""
+    if not target.has_clmul or FOLD_SYMBOL not in {function.name for function in main.functions}:
+        return []
+    from .crc_fold import fold_text
+
+    return [fold_text()]
+
+
 def _check_no_addresses(text: str) -> None:
     """Raise TypeError if LLVM text holds an address of this process, which would crash the next one."""
     function = ""
@@ -137,23 +171,24 @@ def _check_no_addresses(text: str) -> None:
 
 
 def _initialise() -> None:
-    """Initialise LLVM's target, and load libgcc: without it Numba aborts the process on 128-bit division."""
+    """Initialise LLVM's targets, and load libgcc: without it Numba aborts the process on 128-bit division."""
     import ctypes
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()  # of inline assembly
     with suppress(OSError):  # not Linux with glibc: the runtime has these functions
         ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)
 
 
-def _compile_with_pipeline(kernels: Mapping[str, Kernel]) -> Any:
+def _compile_with_pipeline(kernels: Mapping[str, Kernel]) -> llvm.ModuleRef:
     """Compile kernels with the reduced compiler into one LLVM module, not optimised yet."""
     from numba import njit, types
     from numba.core.compiler_lock import global_compiler_lock
 
     from . import numba_pipeline
 
-    main, linked = llvm.parse_assembly(entry.argument_unpacker()), dict[int, Any]()
+    main, linked = llvm.parse_assembly(entry.shared_text()), dict[int, Any]()
     jit = partial(njit, pipeline_class=numba_pipeline.KernelCompiler, **_OPTIONS)
     binder = CalleeBinder(lambda function, **options: numba_pipeline.compile_once_for_ints(jit(function, **options)))
     with global_compiler_lock, numba_pipeline.memoized_typing():
@@ -167,7 +202,7 @@ def _compile_with_pipeline(kernels: Mapping[str, Kernel]) -> Any:
     return main
 
 
-def _compile_with_public_api(kernels: Mapping[str, Kernel]) -> Any:
+def _compile_with_public_api(kernels: Mapping[str, Kernel]) -> llvm.ModuleRef:
     """Compile kernels into one LLVM module by Numba's public API only, which takes longer."""
     from numba import njit, types
     from numba.core.compiler import Compiler
@@ -177,7 +212,7 @@ def _compile_with_public_api(kernels: Mapping[str, Kernel]) -> Any:
             super().__init__(*args)
             self.state.flags.noalias = True
 
-    main, binder = llvm.parse_assembly(entry.argument_unpacker()), CalleeBinder(partial(njit, **_OPTIONS))
+    main, binder = llvm.parse_assembly(entry.shared_text()), CalleeBinder(partial(njit, **_OPTIONS))
     for name, kernel in kernels.items():
         pipeline = NoAlias if kernel.noalias else Compiler
         signature = types.int64(*argument_types(kernel))

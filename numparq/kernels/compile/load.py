@@ -9,22 +9,29 @@ import os
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from importlib import resources
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from . import entry
+from .extension_module import INITIALISE, MODULE_NAME
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+    from types import ModuleType
 
 COMPILE_LOCK = threading.RLock()
 
+T = TypeVar("T")
+
+_API_VERSION = 3  # of the stable ABI, as modules name it
+
 _numbers = itertools.count()
-_libraries: list[Any] = []  # the compiler, then the libraries: dropping one unmaps its code
+_compilers: list[Any] = []  # LLVM's one, once it is needed
 
 
 if hasattr(os, "register_at_fork"):
@@ -37,32 +44,57 @@ class ObjectLayoutError(RuntimeError):
     """CPython or NumPy lay out their objects in a way that the entries do not know."""
 
 
-def load_object(code: bytes, names: Mapping[str, bool] | list[str]) -> dict[str, Callable[[tuple[Any, ...]], int]]:
-    """Load an object file and return the C entry of each kernel, which takes one tuple of arguments.
-
-    An entry returns the kernel's int64, or up to `entry.LAST_REFUSAL` for a wrong argument. Raises RuntimeError.
-    """
-    _check_layout()
+def load_object(code: bytes) -> dict[str, Callable[..., int]]:
+    """Load the extension module in an object file and return its kernels by name. Raises RuntimeError."""
+    check_layout()
     with COMPILE_LOCK:
         import llvmlite.binding as llvm
 
-        if not _libraries:
+        if not _compilers:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
             machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
-            _libraries.append(llvm.create_lljit_compiler(machine, suppress_errors=True))
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for symbol in [entry.ARRAY_TYPE, *(entry.ENTRY_PREFIX + name for name in names)]:
-            builder.export_symbol(symbol)
-        library = builder.link(_libraries[0], f"numparq{next(_numbers)}")  # a failure uses up the name, too
-        _libraries.append(library)
-        ctypes.c_void_p.from_address(library[entry.ARRAY_TYPE]).value = id(np.ndarray)
-        kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object)
-        return {name: kind(library[entry.ENTRY_PREFIX + name]) for name in names}
+            _compilers.append(_immortal(llvm.create_lljit_compiler(machine, suppress_errors=True)))
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(INITIALISE)
+        # A failure uses up the name, too.
+        library = _immortal(builder.link(_compilers[0], f"numparq{next(_numbers)}"))
+        return use_level(_module_at(library[INITIALISE]), 0)
 
 
-def _check_layout() -> None:
-    """Read the struct of an array as the entries do, and compare it with what NumPy reports."""
+def _immortal(owner: T) -> T:
+    """Keep an object of LLVM until the process ends: Python reads a function's method table even to delete it."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+    return owner
+
+
+def _module_at(address: int) -> ModuleType:
+    """Create a module as CPython's import does, by its ``PyInit`` function at an address."""
+    api = ctypes.pythonapi
+    definition = ctypes.PYFUNCTYPE(ctypes.c_void_p)(address)()
+    create = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
+    execute = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+    spec = ModuleSpec(f"{__package__}.{MODULE_NAME}", None)
+    module: ModuleType = create(("PyModule_FromDefAndSpec2", api))(definition, spec, _API_VERSION)
+    execute(("PyModule_ExecDef", api))(module, definition)
+    return module
+
+
+def use_level(module: ModuleType, level: int) -> dict[str, Callable[..., int]]:
+    """Add the kernels of a CPU level, by its number, to an extension module, and return them by name."""
+    before = set(module.__dict__)
+    module.use(level, np.ndarray)
+    return {name: value for name, value in module.__dict__.items() if name not in before}
+
+
+def check_layout() -> None:
+    """Read the struct of an array as the entries do, and compare it with what NumPy reports.
+
+    Raises ObjectLayoutError.
+    """
+    if object.__basicsize__ != entry.OBJECT_HEAD_BYTES:
+        raise ObjectLayoutError(
+            f"the head of an object has {object.__basicsize__} bytes, not {entry.OBJECT_HEAD_BYTES}"
+        )
     array = np.zeros(3, np.dtype("M8[us]"))
     fields = id(array) + entry.OBJECT_HEAD_BYTES
     try:
@@ -119,7 +151,6 @@ def object_key(foreign: Iterable[str] = ()) -> bytes:
     facts = (
         sys.version,
         sys.implementation.cache_tag,
-        entry.OBJECT_HEAD_BYTES,
         platform.machine(),
         sys.platform,
         np.__version__,

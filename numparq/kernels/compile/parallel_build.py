@@ -1,4 +1,4 @@
-"""Compile a group of kernels in several processes."""
+"""Compile groups of kernels in several processes."""
 
 from __future__ import annotations
 
@@ -8,42 +8,76 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
+from numparq.kernels.groups import import_group
 from numparq.kernels.registry import HELPERS, Kernel
 
 MAX_BUILD_PROCESSES = 4  # each takes about 250 MB, and compiles shared helpers again
 _PATIENCE = 120.0  # seconds that a worker may take longer than this process
 _PROGRAM = """
 import json, sys
-sys.path[:], group, names = json.loads(sys.argv[1])
-from numparq.kernels.compile.parallel_build import run_worker
-run_worker(group, names)
+sys.path[:], *part = json.loads(sys.argv[1])
+from numparq.kernels.compile.parallel_build import Part, run_worker
+run_worker(Part(*part))
 """
 
 
-def build_in_parallel(
-    group: str, kernels: Mapping[str, Kernel], processes: int | None = None
-) -> list[tuple[list[str], bytes]]:
-    """Compile the kernels of a group in several processes, this one included; return the names and object of each.
+class Part(NamedTuple):
+    """Kernels that one process compiles.
 
-    If a worker fails, this process compiles its kernels. `processes` defaults to `build_processes`.
+    Attributes
+    ----------
+    groups, names : list of str
+        The groups to import, and the kernels by name.
+    machine : str
+        The machine of a prebuilt library; empty for an object file that this process loads.
+    number : int
+        Number of the part.
     """
-    from .build import build_object
 
-    parts = partition_kernels(kernels, build_processes() if processes is None else processes)
-    done = []
-    with _workers(group, parts[1:]) as workers:
+    groups: list[str]
+    names: list[str]
+    machine: str = ""
+    number: int = 0
+
+
+def build_parts(groups: list[str], machine: str = "", processes: int | None = None) -> list[bytes]:
+    """Compile the kernels of groups in several processes, this one included; return what each compiled.
+
+    That is an object file, or for a prebuilt library's `machine` the list of `level_objects`. If a worker fails,
+    this process compiles its kernels. `processes` defaults to `build_processes`.
+    """
+    names = partition_kernels(import_groups(groups), build_processes() if processes is None else processes)
+    parts = [Part(groups, part, machine, number) for number, part in enumerate(names)]
+    with _workers(parts[1:]) as workers:
         try:
-            done.append((parts[0], build_object({name: kernels[name] for name in parts[0]})))
+            done = [_compile(parts[0])]
         except KeyboardInterrupt:  # without 200 lines of Numba's
             raise KeyboardInterrupt("kernels were being compiled, which the next call begins again") from None
-        for names, worker in zip(parts[1:], workers, strict=True):
+        for part, worker in zip(parts[1:], workers, strict=True):
             code = _result(worker)
-            done.append((names, build_object({name: kernels[name] for name in names}) if code is None else code))
+            done.append(_compile(part) if code is None else code)
     return done
+
+
+def import_groups(groups: Iterable[str]) -> dict[str, Kernel]:
+    """Import the kernel modules of groups and return their kernels by name."""
+    return {name: kernel for group in groups for name, kernel in import_group(group).items()}
+
+
+def _compile(part: Part) -> bytes:
+    known = import_groups(part.groups)
+    kernels = {name: known[name] for name in part.names}
+    if part.machine:
+        from .level_objects import level_objects
+
+        return level_objects(kernels, part.machine, part.number)
+    from .build import build_object
+
+    return build_object(kernels)
 
 
 def build_processes() -> int:
@@ -89,10 +123,10 @@ def _reachable_sizes(function: Callable[..., Any], helpers: set[int]) -> dict[in
 
 
 @contextmanager
-def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Popen[bytes] | None]]:
+def _workers(parts: list[Part]) -> Iterator[list[subprocess.Popen[bytes] | None]]:
     """Start a process for each part, and kill those that still run at the end."""
     reading, writing = os.pipe()
-    workers = [_start(group, names, reading) for names in parts]
+    workers = [_start(part, reading) for part in parts]
     os.close(reading)
     try:
         yield workers
@@ -104,8 +138,8 @@ def _workers(group: str, parts: list[list[str]]) -> Iterator[list[subprocess.Pop
         os.close(writing)
 
 
-def _start(group: str, names: list[str], stdin: int) -> subprocess.Popen[bytes] | None:
-    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps([sys.path, group, names])]
+def _start(part: Part, stdin: int) -> subprocess.Popen[bytes] | None:
+    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps([sys.path, *part])]
     with suppress(OSError):
         return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return None
@@ -124,20 +158,15 @@ def _result(worker: subprocess.Popen[bytes] | None) -> bytes | None:
     return code if code and hashlib.sha256(code).digest() == seal else None
 
 
-def run_worker(group: str, names: list[str]) -> None:
-    """Compile kernels and write the object, followed by its SHA-256 digest, to standard output.
+def run_worker(part: Part) -> None:
+    """Compile a part and write the result, followed by its SHA-256 digest, to standard output.
 
     The process exits when its standard input ends: the one that started it was killed.
     """
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    from numparq.kernels.groups import import_group
-
-    from .build import build_object
-
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # other output must not mix with the object
-    kernels = import_group(group)
-    code = build_object({name: kernels[name] for name in names})
+    code = _compile(part)
     output.write(code + hashlib.sha256(code).digest())
     output.close()
 

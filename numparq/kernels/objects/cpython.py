@@ -137,6 +137,32 @@ def new_str(size: int, max_char: int) -> int:
     return _call("PyUnicode_New", size, max_char)
 
 
+def _make_has_new_str() -> Callable[..., Any]:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    word = ir.IntType(64)
+
+    @intrinsic
+    def has_new_str(typingctx):
+        def codegen(context, builder, signature, args):
+            kind = ir.FunctionType(word, [word, word])
+            function = cgutils.get_or_insert_function(builder.module, kind, "PyUnicode_New")
+            return builder.icmp_unsigned("!=", builder.ptrtoint(function, word), word(0))
+
+        return types.boolean(), codegen
+
+    return has_new_str
+
+
+@intrinsic_twin(_make_has_new_str)
+def has_new_str() -> bool:
+    """Whether this Python has `new_str`, which is no part of its stable ABI."""
+    return True
+
+
 @intrinsic_twin(_external("PyBytes_FromStringAndSize", 2))
 def new_bytes(address: int, size: int) -> int:
     """Return the address of a new bytes object, or 0 with the error set."""

@@ -16,6 +16,7 @@ from .cpython import (
     current_error,
     decode_utf8,
     decref,
+    has_new_str,
     incref,
     int64_at,
     new_bytes,
@@ -29,7 +30,6 @@ from .types import BYTES, SIZE_OFFSET, STATE_OFFSET, STR, TYPE_OFFSET, is_null
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _NO_BITS = np.uint64(0)
-_ASCII_HEAD = "".__sizeof__() - 1  # offset of an ASCII str's characters
 NULL_OBJECT, DECODE_ERROR = 0, 1  # items of `constants`
 
 # Items of `layout`: bits and offsets of str and bytes objects.
@@ -56,12 +56,15 @@ def is_ascii(data, pos, size):
 
 
 @helper
-def make_string(data, pos, size):
-    """Build a str from UTF-8; return its address, or 0 with the error set."""
-    if size > 1 and is_ascii(data, pos, size):
+def make_string(data, pos, size, ascii_head):
+    """Build a str from UTF-8; return its address, or 0 with the error set.
+
+    `ascii_head` is the offset of an ASCII str's characters, 0 if that is not known.
+    """
+    if size > 1 and ascii_head > 0 and has_new_str() and is_ascii(data, pos, size):
         made = new_str(size, 127)
         if made != 0:
-            copy_to(made + _ASCII_HEAD, data, pos, size)
+            copy_to(made + ascii_head, data, pos, size)
         return made
     return decode_utf8(address_of(data, pos), size, 0)  # CPython caches strs of up to one character
 
@@ -82,11 +85,12 @@ def clear_error_status(constants):
     return status
 
 
-@kernel("i8 u1 x u1 x x O O", gil=True)
-def build_str_objects(offsets, data, size, validity, masked, count, constants, out):
+@kernel("i8 u1 x u1 x x O x O", gil=True)
+def build_str_objects(offsets, data, size, validity, masked, count, constants, ascii_head, out):
     """Build a str from each value, bytes ``offsets[i]`` to ``offsets[i + 1]`` of `data`; return 0 or a status.
 
     `validity` counts only if `masked` is not 0. `constants` are the object for nulls and the class UnicodeDecodeError.
+    `ascii_head` is the offset of an ASCII str's characters, 0 if that is not known.
     """
     for i in range(count):
         if masked and validity[i] == 0:
@@ -97,7 +101,7 @@ def build_str_objects(offsets, data, size, validity, masked, count, constants, o
             end = offsets[i + 1]
             if start < 0 or end < start or end > size:
                 return BAD_LENGTH
-            made = make_string(data, start, end - start)
+            made = make_string(data, start, end - start, ascii_head)
             if made == 0:
                 return clear_error_status(constants)
         replace_object(out, i, made)

@@ -16,7 +16,6 @@ from numparq.from_pandas import object_layout, strings
 from numparq.from_pandas.object_layout import distinct_classes
 from numparq.from_pandas.strings import encode_bytes, encode_strings
 from numparq.kernels.compile import fallback
-from numparq.kernels.compile.bind import wrap_entry
 from numparq.kernels.compile.build import build_object
 from numparq.kernels.compile.load import load_object
 from numparq.kernels.kernel_groups import text_kernels
@@ -84,8 +83,7 @@ def mode(request):
 
 
 def _loaded(some):
-    entries = load_object(build_object(some), list(some))
-    return {name: wrap_entry(name, kernel.signature, entries[name]) for name, kernel in some.items()}
+    return load_object(build_object(some))
 
 
 def object_array(values):
