@@ -20,6 +20,7 @@ from numparq.typing import Columns, Filters, PathOrPaths, Resolve, RowRange, Sto
 from numparq.util.arguments import check_list, explain_unknown_arguments, thread_count
 from numparq.util.pluralize import agree_noun
 
+from .discover.expected_parts import PartNames
 from .discover.open_files import keys_of_file
 from .discover.snapshot import DatasetSnapshot
 from .prune.file_query import QueryPruner, check_query_pruner
@@ -66,11 +67,17 @@ class Dataset(ReadableTable, Reopenable):
     decryption : Decryption or str, optional
         As in `numparq.read_parquet`. A ``_metadata`` file is not used. The dataset can be pickled only if a provider is
         named.
+    expected_parts : collection of str, or dict of str to (str or None), optional
+        Parts that the dataset must have, and no others: paths in its folder, or a dict of these to the fingerprints of
+        `parts`. By default removed and added parts are not noticed.
 
     Attributes
     ----------
     files : list of str
         Names of the files, in row order.
+    parts : dict of str to (str or None)
+        Fingerprint of each part by its path in the dataset's folder: a hash of the footer, which identifies an
+        encrypted file; reads all footers. None for a file of zero bytes.
     partition_keys : tuple of str
         Names of the partition columns.
     schema : Schema
@@ -84,7 +91,8 @@ class Dataset(ReadableTable, Reopenable):
     FileNotFoundError
         If nothing exists at the path.
     InvalidFileError
-        If a directory has no Parquet files, or the files are partitioned by different columns.
+        If a directory has no Parquet files, or the files are partitioned by different columns; if its parts are not
+        those of `expected_parts`.
     UnsupportedError
         If the path belongs to a table of Delta Lake, Hudi or Iceberg.
     ValueError, TypeError
@@ -127,6 +135,7 @@ class Dataset(ReadableTable, Reopenable):
         skipping: QueryPruner | None = None,
         threads: int | None = None,
         decryption: KeySource | str | None = None,
+        expected_parts: PartNames | None = None,
     ) -> None:
         if categories is not None:
             check_list(categories, "categories")
@@ -141,6 +150,7 @@ class Dataset(ReadableTable, Reopenable):
             "coalescing": coalescing,
             "table_format": table_format,
             "decryption": None if decryption is None else as_key_source(decryption),
+            "expected_parts": expected_parts,
         }
         self._pruners = tuple(check_list(pruners, "pruners", "FilePruner"))
         if skipping is not None:
@@ -160,6 +170,11 @@ class Dataset(ReadableTable, Reopenable):
     def files(self) -> list[str]:
         """Names of the files, in row order."""
         return [file.name for file in self._contents.files]
+
+    @property
+    def parts(self) -> dict[str, str | None]:
+        """Fingerprint of each part by its path in the dataset's folder; reads all footers."""
+        return self._attempt(lambda: self._contents.parts())
 
     def _single_source(self) -> Source | None:
         """Open the source of the only file; return None for several files, and with partition columns."""

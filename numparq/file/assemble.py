@@ -69,6 +69,11 @@ class FileAssembler:
         """Footer that was written last, as bytes; empty before."""
         return self._last_end[1]
 
+    @property
+    def footer_digest(self) -> str | None:
+        """SHA-256 of the footer as stored, if it is encrypted or signed and was written; else None."""
+        return None if self.encryption is None else self.encryption.footer_digest
+
     def retype_leaves(
         self,
         plan: WritePlan,

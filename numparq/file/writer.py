@@ -379,6 +379,11 @@ class ParquetWriter(TransactionalWriter):
         return self._assembler.last_footer if self._assembler else b""
 
     @property
+    def _footer_digest(self) -> str | None:
+        """SHA-256 of an encrypted file's footer as stored, once it is written; None for plain files."""
+        return self._assembler.footer_digest if self._assembler else None
+
+    @property
     def num_rows(self) -> int:
         """Number of rows in the file so far."""
         return self._assembler.num_rows if self._assembler else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -61,7 +62,11 @@ class FileEncryption:
         Whether pages get checksums.
     magic : bytes
         Magic number at both ends of the file.
+    footer_digest : str or None
+        SHA-256 of the footer as stored, once it is sealed.
     """
+
+    footer_digest: str | None = None
 
     def __init__(self, keys: FileKeys, paths: Sequence[tuple[str, ...]], checksum: bool) -> None:
         if len(paths) > MAX_ORDINAL + 1:
@@ -180,4 +185,5 @@ class FileEncryption:
             crypto = {"encryption_algorithm": self._algorithm, "key_metadata": key_metadata}
             module = self._footer.seal_module(footer, ModuleId(ModuleType.FOOTER))
             stored = encode_struct("FileCryptoMetaData", crypto) + module
+        self.footer_digest = hashlib.sha256(stored).hexdigest()
         return stored + len(stored).to_bytes(4, "little") + self.magic

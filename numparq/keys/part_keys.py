@@ -140,14 +140,14 @@ class DatasetKeys:
             base = keys.aad_prefix.root if keys.aad_prefix.root is not None else base
             if base is None:
                 raise ValueError(_NEEDS_ROOT)
-        return cls(keys, None if base is None else _plain(base, is_local), is_local)
+        return cls(keys, None if base is None else plain_path(base, is_local), is_local)
 
     def of(self, path: str) -> KeySource:
         """Return the keys of the part at a path; ValueError if it is outside of the dataset's folder."""
         prefix = self.keys.aad_prefix
         if not isinstance(prefix, PartPrefix) or self.base is None:
             return self.keys
-        return PartDecryption(self.keys, prefix.of(_part_name(self.base, path, self.is_local)))
+        return PartDecryption(self.keys, prefix.of(part_name(self.base, path, self.is_local)))
 
 
 def commit_keys(
@@ -174,21 +174,21 @@ def encryption_of_part(keys: EncryptionKeys | None, base: str, name: str, is_loc
     """Return the keys with which the part of a name is written into the dataset at a folder."""
 
     def name_of(prefix: PartPrefix) -> str:
-        return name if prefix.root is None else _part_name(_plain(prefix.root, is_local), f"{base}/{name}", is_local)
+        return name if prefix.root is None else part_name(plain_path(prefix.root, is_local), f"{base}/{name}", is_local)
 
     return None if keys is None else PartEncryption(keys, name_of)
 
 
-def _part_name(base: str, path: str, is_local: bool) -> str:
-    """Return the path of a file relative to a folder, by `_plain`."""
-    plain = _plain(path, is_local)
+def part_name(base: str, path: str, is_local: bool) -> str:
+    """Return the path of a file relative to a folder, by `plain_path`."""
+    plain = plain_path(path, is_local)
     start = base if base.endswith("/") else f"{base}/"
     if not plain.startswith(start):
         raise ValueError(f"{path!r} is not below {base!r}, the folder of its dataset; {_NEEDS_ROOT}")
     return plain.removeprefix(start)
 
 
-def _plain(path: str, is_local: bool) -> str:
+def plain_path(path: str, is_local: bool) -> str:
     """Return an absolute local path, or a remote one without its scheme, separated by slashes."""
     if is_local:
         return os.path.abspath(os.path.expanduser(strip_file_scheme(path))).replace(os.sep, "/")

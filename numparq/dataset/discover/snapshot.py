@@ -15,6 +15,7 @@ from numparq.dataset.partitions.columns import DatasetPartitions
 from numparq.dataset.schema_merge.column_mapping import field_key_function
 from numparq.dataset.schema_merge.dataset_schema import DatasetSchema
 from numparq.dataset.schema_merge.schema_file import without_rows
+from numparq.format.bound_keys import bind_keys
 from numparq.format.key_values.spark import SparkCalendar
 from numparq.format.open_file import OpenFile
 from numparq.io.open import open_filesystem_source, open_local_source
@@ -23,6 +24,7 @@ from numparq.io.replaced_files import find_replaced_file
 from numparq.io.source import Source
 from numparq.keys.part_keys import DatasetKeys
 
+from .expected_parts import ExpectedParts, PartNames, fingerprint, part_names
 from .files import EmptyDatasetError, list_files, list_source
 from .open_files import open_files_unless_empty
 
@@ -51,6 +53,7 @@ class DatasetSnapshot:
         table_format: str,
         file_filter: FileFilter = ALL_FILES,
         decryption: KeySource | None = None,
+        expected_parts: PartNames | None = None,
     ) -> None:
         field_key_function(resolve)  # raises ValueError for an unknown one
         self._given_schema = schema
@@ -60,7 +63,8 @@ class DatasetSnapshot:
         self._opened: dict[int, OpenFile | None] = {}
         if hasattr(opened_path.path, "read_ranges"):  # a source, not a name
             self.listing = list_source(opened_path.path)
-            self._opened[0] = OpenFile.from_source(opened_path.path, coalescing, None, decryption)
+            own = None if decryption is None else bind_keys(decryption, None)
+            self._opened[0] = OpenFile.from_source(opened_path.path, coalescing, None, own)
         else:
             self.listing = list_files(
                 opened_path.path,
@@ -69,6 +73,9 @@ class DatasetSnapshot:
                 storage_options=opened_path.storage_options,
                 filesystem=opened_path.filesystem,
             )
+        self.expected = None if expected_parts is None else ExpectedParts(expected_parts)
+        if self.expected is not None:
+            self.expected.check_names(self.listing)
         self.keys: DatasetKeys | None = None
         if decryption is not None:
             base = self.listing.base if self.listing.is_directory else None
@@ -141,13 +148,37 @@ class DatasetSnapshot:
 
     def _open(self, files: Sequence[DataFile]) -> list[OpenFile | None]:
         """Open files; None for those of zero bytes."""
-        return open_files_unless_empty(
+        opened = open_files_unless_empty(
             self.listing,
             files,
             coalescing=self.coalescing,
             calendar=self.calendar,
             keys=self.keys,
         )
+        if self.expected is not None:
+            self._check_versions(files, opened, self.expected)
+        return opened
+
+    def _check_versions(
+        self, files: Sequence[DataFile], opened: Sequence[OpenFile | None], expected: ExpectedParts
+    ) -> None:
+        """Raise InvalidFileError, and close all files, if one is another version of its part."""
+        try:
+            for part, file in zip(files, opened, strict=True):
+                if part not in (self.listing.metadata_file, self.listing.common_metadata_file):
+                    expected.check_version(self.listing, part, file)
+        except BaseException:
+            for file in opened:
+                if file is not None:
+                    file.close()
+            raise
+
+    def parts(self) -> dict[str, str | None]:
+        """Return the fingerprint of each part by its path in the dataset; None for one of zero bytes."""
+        names = part_names(self.listing)
+        self.open_files(range(len(names)))
+        opened = [self._opened[at] for at in range(len(names))]
+        return dict(zip(names, [None if file is None else fingerprint(file) for file in opened], strict=True))
 
     def identity(self) -> bytes:
         """Return a hash of the files' paths, sizes and versions, the same in any working directory."""

@@ -199,7 +199,7 @@ class DatasetQuery:
         """Whether all footers can be read as a table: not if rows are counted over all files, nor of encrypted ones."""
         options = self._options
         counts_rows = options.row_range is not None or options.row_groups is not None
-        if self._snapshot.keys is not None:
+        if self._snapshot.keys is not None or self._snapshot.expected is not None:
             return False
         return not counts_rows and (options.filters is not None or options.nrows is None)
 

@@ -92,6 +92,12 @@ class DatasetWriter(TransactionalWriter):
     **options
         Options of each file, as in `numparq.ParquetWriter`.
 
+    Attributes
+    ----------
+    parts : dict of str to (str or None)
+        Fingerprint of each complete file by its path in the dataset, for `expected_parts` of `numparq.Dataset`; None
+        for files that are not encrypted.
+
     Raises
     ------
     FileExistsError
@@ -245,6 +251,11 @@ class DatasetWriter(TransactionalWriter):
         file = read_stored_columns(listing, changes, self._job.open_source, self._keys)
         typed = parse_schema(self._schema).columns
         frame.fit_where_exact([each for each in file.columns if each.node.name not in typed], file.key_value_metadata)
+
+    @property
+    def parts(self) -> dict[str, str | None]:
+        """Fingerprint of each complete file by its path, as in `numparq.Dataset.parts`; None for plain files."""
+        return {written.name: written.fingerprint for written in self._spread.written}
 
     # --- close and abort --------------------------------------------------------------------------------------------
 

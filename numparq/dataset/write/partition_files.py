@@ -49,12 +49,16 @@ class FileLimits:
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A complete file, by its path in the dataset; ``footer`` is its encoded FileMetaData if footers are kept."""
+    """A complete file, by its path in the dataset.
+
+    ``footer`` is its encoded FileMetaData if footers are kept, ``fingerprint`` a hash of an encrypted file's footer.
+    """
 
     name: str
     num_rows: int
     num_bytes: int
     footer: bytes = b""
+    fingerprint: str | None = None
 
 
 class RollingFileWriter:
@@ -137,7 +141,7 @@ class RollingFileWriter:
         self._bytes_per_row = writer.num_bytes / max(writer.num_rows, 1)
         footer = writer._footer if self._keep_footers else b""
         name = self._name_of(len(self.written))
-        self.written.append(WrittenFile(name, writer.num_rows, writer.num_bytes, footer))
+        self.written.append(WrittenFile(name, writer.num_rows, writer.num_bytes, footer, writer._footer_digest))
 
     def abort(self) -> None:
         """Discard the open file."""

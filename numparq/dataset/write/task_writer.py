@@ -43,12 +43,15 @@ class StagedFile:
         Name until the commit.
     num_rows, num_bytes : int
         Size of the file.
+    fingerprint : str or None
+        Fingerprint of an encrypted file, as in `numparq.Dataset.parts`.
     """
 
     name: str
     staged_name: str
     num_rows: int
     num_bytes: int
+    fingerprint: str | None = None
 
     @property
     def folder(self) -> str:
@@ -76,6 +79,11 @@ class TaskMessage:
     task: str
     files: tuple[StagedFile, ...] = ()
     columns: str = ""
+
+    @property
+    def parts(self) -> dict[str, str | None]:
+        """Fingerprint of each file by its path in the dataset, as in `numparq.Dataset.parts`; None for plain files."""
+        return {file.name: file.fingerprint for file in self.files}
 
     @property
     def num_rows(self) -> int:
@@ -247,7 +255,9 @@ class TaskWriter(TransactionalWriter):
         self._end_writing()
         self._workshop.close()
         files = (
-            StagedFile(written.name, self._staged[written.name], written.num_rows, written.num_bytes)
+            StagedFile(
+                written.name, self._staged[written.name], written.num_rows, written.num_bytes, written.fingerprint
+            )
             for written in self._spread.written
         )
         nodes = None if self._known is None else [column.node for column in self._known]
