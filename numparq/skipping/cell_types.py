@@ -44,9 +44,8 @@ _INTEGERS: dict[tuple[int, bool], tuple[str, int, int | None]] = {
 }
 _TEXTS = ("utf8", "large_utf8", "utf8_view", "enum")
 
-# Returns the PLAIN value in a store of a PLAIN value in a file; of a bound, the last argument is -1 or 1, and it may be
-# rounded down or up. None if there is none.
-Conversion = Callable[[bytes, int], bytes | None]
+# Returns the PLAIN value in a store of a PLAIN value in a file, exactly; None if there is none.
+Conversion = Callable[[bytes], bytes | None]
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,15 @@ class CellType:
         Bytes of a FIXED_LEN_BYTE_ARRAY.
     logical : LogicalType or None
         Logical type.
+    is_local : bool
+        Whether INT96 hold local times, as those in nanoseconds, which Spark does not have.
     """
 
     spark: Json
     physical: int
     type_length: int = 0
     logical: LogicalType | None = None
+    is_local: bool = False
 
 
 def cell_type(leaf: Leaf) -> tuple[CellType, Conversion]:
@@ -84,7 +86,7 @@ def cell_type(leaf: Leaf) -> tuple[CellType, Conversion]:
     raise UnsupportedError(f"a data-skipping store has no values of type {describe_type(leaf)}", column=leaf.name)
 
 
-def _unchanged(plain: bytes, side: int) -> bytes:
+def _unchanged(plain: bytes) -> bytes:
     return plain
 
 
@@ -111,7 +113,7 @@ def _key_conversion(domain: KeyDomain, width: int, order: str) -> Conversion:
     """Return the conversion of keys that are numbers to numbers of some bytes."""
     low, high = -(1 << 8 * width - 1), (1 << 8 * width - 1) - 1
 
-    def convert(plain: bytes, side: int) -> bytes | None:
+    def convert(plain: bytes) -> bytes | None:
         key = domain.key(plain)
         return key.to_bytes(width, order, signed=True) if low <= key <= high else None
 
@@ -125,7 +127,7 @@ def _float(leaf: Leaf, domain: KeyDomain) -> tuple[CellType, Conversion] | None:
         return CellType("double", DOUBLE), _unchanged
     if domain.width == 4:
         return CellType("float", FLOAT), _unchanged
-    return CellType("float", FLOAT), lambda plain, side: struct.pack("<f", *struct.unpack("<e", plain))
+    return CellType("float", FLOAT), lambda plain: struct.pack("<f", *struct.unpack("<e", plain))
 
 
 def _date(leaf: Leaf, domain: KeyDomain) -> tuple[CellType, Conversion] | None:
@@ -140,10 +142,11 @@ def _timestamp(leaf: Leaf, domain: KeyDomain) -> tuple[CellType, Conversion] | N
     if logical is None or logical.kind != "TIMESTAMP" or logical.unit not in _NS:
         return None
     worth = _NS[logical.unit]
-    if logical.utc:
-        return CellType("timestamp", INT96), lambda plain, side: int96(domain.key(plain) * worth)
+    if logical.utc or worth == 1:
+        is_local = not logical.utc
+        return CellType("timestamp", INT96, is_local=is_local), lambda plain: int96(domain.key(plain) * worth)
     local = LogicalType("TIMESTAMP", unit="MICROS", utc=False)
-    return CellType("timestamp_ntz", INT64, 0, local), _to_microseconds(domain, worth)
+    return CellType("timestamp_ntz", INT64, 0, local), _to_microseconds(domain, worth // 1000)
 
 
 def int96(nanoseconds: int) -> bytes:
@@ -155,11 +158,8 @@ def int96(nanoseconds: int) -> bytes:
 def _to_microseconds(domain: KeyDomain, worth: int) -> Conversion:
     low, high = _INT64_BOUNDS
 
-    def convert(plain: bytes, side: int) -> bytes | None:
-        microseconds, rest = divmod(domain.key(plain) * worth, 1000)
-        if rest and not side:
-            return None
-        microseconds += bool(rest) and side > 0
+    def convert(plain: bytes) -> bytes | None:
+        microseconds = domain.key(plain) * worth
         return microseconds.to_bytes(8, "little", signed=True) if low <= microseconds <= high else None
 
     return convert

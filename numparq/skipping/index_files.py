@@ -203,7 +203,7 @@ class PartitionValuesOfFiles:
             return None
         domain = key_domain(self._partitions.leaf(key))
         position = locate_literal(value, domain)
-        plain = None if position is None else self._conversions[key](domain.plain_value(position.left), 0)
+        plain = None if position is None else self._conversions[key](domain.plain_value(position.left))
         if plain is None:
             raise SchemaError(f"the partition value {raw!r} cannot be kept in a store", column=key)
         return plain

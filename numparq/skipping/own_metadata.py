@@ -7,7 +7,7 @@ import binascii
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -80,6 +80,8 @@ class OwnMetadata:
         Bucket of an object store, which object names leave out.
     changed : int
         Latest change time of a local file when it was listed, in nanoseconds; 0 if that is not known.
+    local_times : tuple of str
+        Columns of the part whose INT96 hold local times.
     schemas : sequence of bytes
         Files without rows that have the columns of the part's files.
     schema_of : int32 array, (rows,)
@@ -91,23 +93,30 @@ class OwnMetadata:
     dataset: str
     bucket: str = ""
     changed: int = 0
+    local_times: tuple[str, ...] = ()
     schemas: Sequence[bytes] = ()
     schema_of: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
     states: bytes = b""
 
     @classmethod
     def from_records(
-        cls, dataset: str, bucket: str, changed: int, records: Sequence[FileColumnsRecord | None]
+        cls, dataset: OwnMetadata, local_times: tuple[str, ...], records: Sequence[FileColumnsRecord | None]
     ) -> OwnMetadata:
-        """Build the metadata of a part with one record a row, None where there is none."""
+        """Build the metadata of a part with one record a row, None where there is none; `dataset` is of all parts."""
         schemas: dict[bytes, int] = {}
         ordinals = [
             _NO_SCHEMA if record is None else schemas.setdefault(record.schema, len(schemas)) for record in records
         ]
         states = b"".join(record.states for record in records if record is not None)
         if len(states) + 4 * len(records) > _MOST_BYTES or len(schemas) > _MOST_SCHEMAS:
-            return cls(dataset, bucket, changed)
-        return cls(dataset, bucket, changed, list(schemas), np.array(ordinals, np.int32), states)
+            return replace(dataset, local_times=local_times)
+        return replace(
+            dataset,
+            local_times=local_times,
+            schemas=list(schemas),
+            schema_of=np.array(ordinals, np.int32),
+            states=states,
+        )
 
     def encode(self) -> str:
         """Return the value of the footer key."""
@@ -117,6 +126,7 @@ class OwnMetadata:
                 "dataset": self.dataset,
                 "bucket": self.bucket,
                 "changed": self.changed,
+                "local_times": list(self.local_times),
                 "schemas": [_pack(schema) for schema in self.schemas],
                 "files": _pack(self.schema_of.astype("<i4").tobytes()),
                 "states": _pack(self.states),
@@ -135,7 +145,8 @@ class OwnMetadata:
             if type(parts["changed"]) is not int:
                 return None
             names = str(parts["dataset"]), str(parts["bucket"])
-            return cls(*names, parts["changed"], schemas, ordinals, _unpack(parts["states"]))
+            local_times = tuple(map(str, parts["local_times"]))
+            return cls(*names, parts["changed"], local_times, schemas, ordinals, _unpack(parts["states"]))
         except (ValueError, KeyError, TypeError, RecursionError, zlib.error, binascii.Error):
             return None
 

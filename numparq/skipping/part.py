@@ -75,12 +75,13 @@ class StorePart:
         return [PartRows(self, ordinal, count, firsts[ordinal]) for ordinal, count in enumerate(counts) if count]
 
 
-def _bound_type(kind: Json) -> Json:
+def _bound_type(kind: Json) -> str:
     """Return the type of a bound in Spark's type of a MinMax cell."""
     try:
-        return kind["fields"][0]["type"]
+        bound = kind["fields"][0]["type"]
     except (KeyError, IndexError, TypeError):
-        return None
+        return ""
+    return bound if isinstance(bound, str) else ""
 
 
 @dataclass(eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,9 +37,8 @@ def read_rows(part: StorePart, indexes: Sequence[StoreIndex]) -> tuple[list[Stor
             index = known.get((target.name, target.columns))
             if index is None:
                 raise UnsupportedError(f"the part has no index {target}", file=part.name)
-            kind, cells = _READERS[index.name](group, index)
-            types[position] = kind or types[position]
-            columns.append(cells)
+            types[position] = value_type(part, index)
+            columns.append(_READERS[index.name](group, index))
         partitions = {name: _flat(group, PARTITION_PREFIX + name) for name in part.schema.partitions}
         for number, name in enumerate(group.object_names):
             cells = [column[number] for column in columns]
@@ -53,7 +53,10 @@ def read_rows(part: StorePart, indexes: Sequence[StoreIndex]) -> tuple[list[Stor
 def value_type(part: StorePart, index: StoreIndex) -> CellType | None:
     """Return the type of the values of an index in a part; None if it does not show, as in Bloom filters."""
     leaves = part.leaves(index.column)
-    return None if index.name == BloomFilter.name or not leaves else cell_type(leaves[0])[0]
+    if index.name == BloomFilter.name or not leaves:
+        return None
+    is_local = part.own is not None and index.column in part.own.local_times
+    return replace(cell_type(leaves[0])[0], is_local=is_local)
 
 
 _NOTHING: Cell = []  # by identity: a cell that says nothing
@@ -93,7 +96,7 @@ def _flat(group: PartRows, column: str) -> list[bytes | None]:
     return _column(group, leaf)
 
 
-def _bounds(group: PartRows, index: StoreIndex) -> tuple[CellType | None, list[Cell]]:
+def _bounds(group: PartRows, index: StoreIndex) -> list[Cell]:
     leaves = {leaf.path[1:]: leaf for leaf in group.part.leaves(index.column)}
     low, high = leaves[("min",)], leaves[("max",)]
     there = group.column(low).levels.get(1)
@@ -102,10 +105,10 @@ def _bounds(group: PartRows, index: StoreIndex) -> tuple[CellType | None, list[C
     cells: list[Cell] = [
         (first, last) if known and (first is None) == (last is None) else _NOTHING for first, last, known in pairs
     ]
-    return cell_type(low)[0], cells
+    return cells
 
 
-def _lists(group: PartRows, index: StoreIndex) -> tuple[CellType | None, list[Cell]]:
+def _lists(group: PartRows, index: StoreIndex) -> list[Cell]:
     (leaf,) = group.part.leaves(index.column)
     if leaf.rebase is not None:
         raise UnsupportedError("cells in Spark's legacy calendar have to be built again", column=leaf.name)
@@ -118,12 +121,12 @@ def _lists(group: PartRows, index: StoreIndex) -> tuple[CellType | None, list[Ce
     cells: list[Cell] = [
         values[offsets[row] : offsets[row + 1]] if is_there[row] else _NOTHING for row in range(group.num_rows)
     ]
-    return cell_type(leaf)[0], cells
+    return cells
 
 
-def _filters(group: PartRows, index: StoreIndex) -> tuple[CellType | None, list[Cell]]:
+def _filters(group: PartRows, index: StoreIndex) -> list[Cell]:
     cells: list[Cell] = [None if cell is None else renew_header(cell) for cell in _flat(group, index.column)]
-    return None, cells
+    return cells
 
 
 _READERS = {MinMax.name: _bounds, ValueList.name: _lists, BloomFilter.name: _filters}

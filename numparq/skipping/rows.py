@@ -108,7 +108,7 @@ class RowBuilder:
             return kind, _value_list(leaf, values, kind, convert)
         if kind.spark not in _BLOOM_TYPES:
             raise UnsupportedError(f"Bloom filters hold integers and strings, not {kind.spark}", column=leaf.name)
-        items = [converted for value in values if (converted := convert(value, 0)) is not None]
+        items = [converted for value in values if (converted := convert(value)) is not None]
         return kind, _bloom_filter(definition, kind, items)
 
 
@@ -151,8 +151,8 @@ def _bounds(file: OpenFile, leaf: Leaf, summary: ColumnSummary, kind: CellType, 
     low, high = summary.low, summary.high
     if kind.spark == "string" and low is not None and high is not None:
         low, high = _java_bounds(file, leaf, low, high)
-    first = None if low is None else convert(low, -1)
-    last = None if high is None else convert(high, 1)
+    first = None if low is None else convert(low)
+    last = None if high is None else convert(high)
     is_float = kind.physical in (FLOAT, DOUBLE)
     if is_float and summary.has_nans is not False:
         nan = nan_of(kind)
@@ -194,7 +194,7 @@ def _plain_values(leaf: Leaf, summary: ColumnSummary) -> list[bytes]:
 def _value_list(leaf: Leaf, values: Sequence[bytes], kind: CellType, convert: Conversion) -> list[bytes]:
     plain: dict[bytes, None] = {}
     for value in values:
-        converted = convert(value, 0)
+        converted = convert(value)
         if converted is None:
             raise UnsupportedError("a value cannot be kept in a store", column=leaf.name)
         plain[with_one_zero(converted) if kind.physical in (FLOAT, DOUBLE) else converted] = None

@@ -65,6 +65,11 @@ class PartLayout:
         return [column.node for column in self._columns()]
 
     @property
+    def local_times(self) -> tuple[str, ...]:
+        """Columns whose INT96 hold local times."""
+        return tuple(index.column for index, kind in zip(self.indexes, self.types, strict=True) if kind.is_local)
+
+    @property
     def schema(self) -> StoreSchema:
         """Schema as Spark's JSON has it."""
         partitions = {name: kind.spark for name, kind in self.partitions.items()}
@@ -222,7 +227,7 @@ def write_part(
     job: SharedJob, number: int, layout: PartLayout, rows: Sequence[StoreRow], dataset: OwnMetadata
 ) -> TaskMessage:
     """Stage a part with some rows; `dataset` has what is known of all files."""
-    own = OwnMetadata.from_records(dataset.dataset, dataset.bucket, dataset.changed, [row.columns for row in rows])
+    own = OwnMetadata.from_records(dataset, layout.local_times, [row.columns for row in rows])
     keys = {ROW_METADATA: format_store_schema(layout.schema), VERSION: _SPARK_VERSION, OWN_KEY: own.encode()}
     writer = job.task(f"{number:05}", key_value_metadata=keys)
     with writer:

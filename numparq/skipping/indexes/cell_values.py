@@ -39,12 +39,12 @@ class CellValues:
         return key_domain(self.leaf)
 
 
-def cell_values(leaf: Leaf, vector: ColumnVector) -> CellValues:
-    """Return decoded values of a leaf of a store."""
+def cell_values(leaf: Leaf, vector: ColumnVector, is_local: bool = False) -> CellValues:
+    """Return decoded values of a leaf of a store; `is_local`: INT96 hold local times."""
     physical, logical, values = leaf.physical, leaf.logical, vector.values
     if physical == INT96:
         unit = np.datetime_data(values.dtype)[0]
-        physical, logical = INT64, LogicalType("TIMESTAMP", unit=_UNITS[unit], utc=True)
+        physical, logical = INT64, LogicalType("TIMESTAMP", unit=_UNITS[unit], utc=not is_local)
         values = values.view(np.int64)
     flat = Leaf(leaf.index, leaf.column, ("value",), physical, leaf.type_length, logical, 1, 0)
     doubtful: np.ndarray | None = None

@@ -25,6 +25,12 @@ class Cells:
     chosen: RowRanges | None = None
 
     @property
+    def is_local(self) -> bool:
+        """Whether INT96 of the index hold local times."""
+        own = self.rows.part.own
+        return own is not None and self.index.column in own.local_times
+
+    @property
     def count(self) -> int:
         """Number of cells."""
         return self.rows.num_rows if self.chosen is None else self.chosen.count

@@ -85,7 +85,7 @@ def read_bounds(cells: Cells) -> CellBounds | None:
         return None
     if (low.physical, low.type_length, low.logical) != (high.physical, high.type_length, high.logical):
         return None
-    first, last = (cell_values(leaf, cells.rows.column(leaf, cells.chosen)) for leaf in (low, high))
+    first, last = (cell_values(leaf, cells.rows.column(leaf, cells.chosen), cells.is_local) for leaf in (low, high))
     if (first.leaf.physical, first.leaf.logical) != (last.leaf.physical, last.leaf.logical):
         return None  # INT96 of which one column has values beyond the range of nanoseconds
     return _BoundsReader(cells, first, last).bounds()

@@ -29,7 +29,7 @@ class ValueListCells:
         leaves = cells.rows.part.leaves(cells.index.column)
         if len(leaves) != 1 or leaves[0].max_repetition_level != 1 or leaves[0].element_levels[1] != _LIST_LEVEL + 1:
             return may
-        lists = cell_values(leaves[0], cells.rows.column(leaves[0], cells.chosen))
+        lists = cell_values(leaves[0], cells.rows.column(leaves[0], cells.chosen), cells.is_local)
         offsets = lists.vector.list_offsets
         if offsets is None:
             return may
