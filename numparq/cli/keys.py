@@ -18,9 +18,13 @@ def resolve_keys(options: dict[str, Any]) -> dict[str, Any]:
     if _DECRYPTION[0] in options:
         path, provider = _one_of(options, *_DECRYPTION)
         resolved["decryption"] = KeyFile(path).decryption() if path else as_key_source(provider)
+    elif _DECRYPTION[1] in options:  # Spark, where keys do not travel, but names do
+        resolved["decryption"] = options[_DECRYPTION[1]]
     if _ENCRYPTION[0] in options:
         path, provider = _one_of(options, *_ENCRYPTION)
         resolved["encryption"] = KeyFile(path).encryption() if path else as_encryption_keys(provider)
+    elif _ENCRYPTION[1] in options:
+        resolved["encryption"] = options[_ENCRYPTION[1]]
     return resolved
 
 

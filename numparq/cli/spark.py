@@ -26,6 +26,9 @@ def optimize(
     dry_run: bool,
     force: bool,
     table_format: str,
+    decryption: str | None,
+    encryption: str | None,
+    plaintext_output: bool,
     master: str | None,
     conf: list[str],
 ) -> None:
@@ -46,6 +49,9 @@ def optimize(
             dry_run=dry_run,
             force=force,
             table_format=table_format,
+            decryption=decryption,
+            encryption=encryption,
+            plaintext_output=plaintext_output,
         )
     print_report(report)
 
@@ -83,6 +89,7 @@ def profile(
     json: bool,
     strict: bool,
     table_format: str,
+    decryption: str | None,
     master: str | None,
     conf: list[str],
 ) -> int:
@@ -91,7 +98,14 @@ def profile(
 
     with open_session(master, conf, f"numparq spark profile {path}") as spark:
         found = profile_of(
-            spark, path, columns, data=_DATA_MODES[data], where=where, strict=strict, table_format=table_format
+            spark,
+            path,
+            columns,
+            data=_DATA_MODES[data],
+            where=where,
+            strict=strict,
+            table_format=table_format,
+            decryption=decryption,
         )
     print_profile(found, as_json=json)
     return int(found.damaged_files > 0)

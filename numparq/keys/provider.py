@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from numparq.errors import DecryptionError, ParquetError
 from numparq.util.bounded_cache import fork_safe_lru_cache
@@ -60,13 +60,48 @@ class NamedKeys:
     def __getattr__(self, attribute: str) -> object:
         if attribute.startswith("__"):  # of Python's own protocols
             raise AttributeError(attribute)
-        return getattr(_provided_keys(self.name, self._argument), attribute)
+        keys = getattr(_provided_keys(self.name, self._argument), attribute)
+        return (lambda: NamedReadingKeys(self.name)) if attribute == "as_decryption" else keys
 
     def __repr__(self) -> str:
         return f"NamedKeys({self.name!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return NamedKeys, (self.name, self._argument)
+
+
+class NamedReadingKeys:
+    """Keys for reading of a provider that gives keys for writing; it can be pickled and copied.
+
+    Parameters
+    ----------
+    name : str
+        Name of the provider.
+
+    Attributes
+    ----------
+    name
+        The parameter.
+    are_named : bool
+        True (`numparq.crypto.key.check_named`).
+    """
+
+    __slots__ = ("name",)
+    are_named = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, attribute: str) -> object:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return getattr(_reading_keys(self.name), attribute)
+
+    def __repr__(self) -> str:
+        return f"NamedReadingKeys({self.name!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return NamedReadingKeys, (self.name,)
 
 
 def as_key_source(decryption: KeySource | str | None) -> KeySource | None:
@@ -117,6 +152,12 @@ def _provided_keys(name: str, argument: _Argument) -> object:
             f"not {_described(provided)}"
         )
     return provided
+
+
+@fork_safe_lru_cache(_MAX_PROVIDERS)
+def _reading_keys(name: str) -> object:
+    """Return the keys for reading of a provider that gives keys for writing."""
+    return cast("Any", _provided_keys(name, _ENCRYPTION)).as_decryption()
 
 
 def _find_provider(name: str) -> object:

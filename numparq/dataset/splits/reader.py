@@ -59,8 +59,7 @@ class SplitReadSpec:
 
     def check_travels(self) -> None:
         """Raise TypeError if the specification has keys that no provider named, and so cannot be pickled."""
-        if self.keys is not None:
-            check_named(self.keys.keys, "a table")
+        check_named(None if self.keys is None else self.keys.keys, "a table")
 
     @classmethod
     def from_snapshot(
@@ -96,8 +95,12 @@ class SplitReader:
         self._spec = spec
 
     def __repr__(self) -> str:
-        names = ", ".join(repr(name) for name in self.names)
-        return f"<SplitReader of {names}>"
+        return f"<SplitReader of {', '.join(map(repr, self.names))}>"
+
+    @property
+    def dataset_keys(self) -> DatasetKeys | None:
+        """Keys of the files; None if none were given."""
+        return self._spec.keys
 
     def with_runtime_filters(self, runtime_filters: RuntimeFilters) -> SplitReader:
         """Return a reader that applies additional runtime filters.

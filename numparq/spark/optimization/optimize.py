@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.listing.table_formats import check_plain_folder
 from numparq.io.filesystem import resolve_paths
+from numparq.tools.optimize.keys import RewriteKeys
 from numparq.tools.optimize.layout import TargetLayout
 from numparq.tools.optimize.report import FileTotals, OptimizeReport
 from numparq.tools.optimize.rewrite_plan import plan_rewrite
@@ -52,6 +53,9 @@ def optimize(
     table_format: str = "auto",
     storage_options: StorageOptions = None,
     filesystem: Any = None,
+    decryption: str | None = None,
+    encryption: str | None = None,
+    plaintext_output: bool = False,
     **options: Any,
 ) -> OptimizeReport:
     """Rewrite the files of a dataset so that queries read as little as possible.
@@ -92,6 +96,12 @@ def optimize(
         As in `numparq.to_parquet`.
     table_format, storage_options, filesystem
         As in `numparq.read_parquet`.
+    decryption, encryption : str, optional
+        Names of the providers of the keys of encrypted files and of the new ones, ``"package.module:attribute"``; keys
+        do not travel. Directories whose files are not encrypted as the new ones are rewritten as well. Spark encrypts
+        rows that it sorts only with ``spark.io.encryption.enabled``.
+    plaintext_output : bool
+        Whether new files of encrypted ones are plain. One of it and `encryption` is needed for encrypted files.
     **options
         Writer options, as in `numparq.ParquetWriter`: ``compression``, ``row_group_bytes``, ... By default, pages have
         at most 5,000 rows, row groups of files with Bloom filters 131,072, and columns the encodings that make a
@@ -112,8 +122,10 @@ def optimize(
         If `out` has files.
     UnsupportedError
         If the directory belongs to a table of another system (``docs/table-formats.md``).
+    DecryptionError
+        If a file is encrypted with keys that were not given.
     ValueError
-        If arguments conflict.
+        If arguments conflict, or nothing says whether the new files of encrypted ones are to be encrypted.
 
     Examples
     --------
@@ -130,9 +142,10 @@ def optimize(
         raise ValueError("sort_by and cluster_by cannot be combined; use one of them")
     place = {"storage_options": storage_options, "filesystem": filesystem, "table_format": table_format}
     _check_folders(path, out, **place)
+    keys = RewriteKeys.from_names(decryption, encryption, plaintext_output)
     steps = StepTimer(spark)
     with steps.step("footers"):
-        rewriting = plan_rewrite(path, wanted, where=where, force=force or out is not None, **place)
+        rewriting = plan_rewrite(path, wanted, where=where, force=force or out is not None, rewrite_keys=keys, **place)
     files = rewriting.files
     before = FileTotals(
         len(files),
@@ -160,7 +173,7 @@ def optimize(
         plan = OptimizePlan(rewriting, wanted, options, storage_options)
     if dry_run:
         return replace(report, status="dry run", after=plan.expected)
-    return OptimizeRun(steps, plan, path, out, {**place, "keep_replaced": keep_replaced}).execute(report)
+    return OptimizeRun(steps, plan, path, out, {**place, "keep_replaced": keep_replaced}, keys).execute(report)
 
 
 def _check_folders(path: PathLike, out: PathLike | None, table_format: str, **place: Any) -> None:

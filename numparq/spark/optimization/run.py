@@ -24,6 +24,7 @@ from numparq.spark.tasks import begin_task, describe_jobs, map_tasks, run_each
 from numparq.spark.worker_errors import raise_worker_errors
 from numparq.tools.optimize.checksum import Checksum, checksum_pieces
 from numparq.tools.optimize.hilbert import HilbertClustering, quantiles, sample_rows
+from numparq.tools.optimize.keys import RewriteKeys
 from numparq.tools.optimize.report import FileTotals, OptimizeReport
 from numparq.tools.optimize.rewrite_plan import RewritePiece, bin_pieces, split_by_folder
 from numparq.tools.optimize.tune import TrialWrite, TunedOptions, trial_write, tune_options
@@ -71,8 +72,11 @@ def describe_step(text: str) -> str:
 class OptimizeRun:
     """Run of `optimize`; `place` has more options of its `SharedJob.begin`."""
 
-    def __init__(self, steps: StepTimer, plan: OptimizePlan, path: Any, out: Any, place: dict[str, Any]) -> None:
+    def __init__(
+        self, steps: StepTimer, plan: OptimizePlan, path: Any, out: Any, place: dict[str, Any], keys: RewriteKeys
+    ) -> None:
         self._steps, self._plan, self._path, self._out, self._place = steps, plan, path, out, place
+        self._keys, self._staged_keys = keys, keys.staged()
 
     def execute(self, report: OptimizeReport) -> OptimizeReport:
         """Execute the plan; return the report, completed."""
@@ -82,6 +86,8 @@ class OptimizeRun:
         options = {
             "row_group_bytes": choices.row_group_bytes,
             **plan.writer_options(bloom, choices.encodings, new_job_id()),
+            "encryption": self._keys.encryption,
+            "decryption": self._keys.decryption,
         }
         job = SharedJob.begin(self._path if self._out is None else self._out, **mode, **self._place, **options)
         try:
@@ -153,6 +159,7 @@ class OptimizeRun:
             split_bytes=TASK_BYTES,
             **{name: self._place[name] for name in ("storage_options", "filesystem")},
             table_format="parquet",
+            decryption=self._staged_keys,
         )
         names = {absolute_path(path): file.folder for path, file in zip(paths, files, strict=True)}
         by_name = {os.path.basename(path): folder for path, folder in names.items()}

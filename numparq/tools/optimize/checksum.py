@@ -94,7 +94,7 @@ def checksum_pieces(reader: SplitReader, pieces: Sequence[RewritePiece]) -> Chec
     fine = sorted({leaf.path[0] for leaf in reader.schema if leaf.physical == INT96})
     for piece in pieces:
         if fine:
-            check_microseconds(piece, fine, reader.filesystem)
+            check_microseconds(piece, fine, reader)
         total += checksum(_with_folder(table, piece.folder) for table in reader.tables(piece.split))
     return total
 
@@ -104,14 +104,16 @@ def _with_folder(table: pa.Table, folder: str) -> pa.Table:
     return table.append_column(FOLDER_COLUMN, pa.DictionaryArray.from_arrays(codes, pa.array([folder])))
 
 
-def check_microseconds(piece: RewritePiece, columns: Sequence[str], filesystem: Any) -> None:
+def check_microseconds(piece: RewritePiece, columns: Sequence[str], reader: SplitReader) -> None:
     """Raise UnsupportedError if INT96 timestamps have nanoseconds: tables store microseconds and would truncate them.
 
     The error names file, row group and column.
     """
     for part in piece.split.parts:
         groups = sorted({group.row_group for group in part.groups or ()})
-        with ReadableFile(part.file.path, filesystem=filesystem) as file:
+        keys = reader.dataset_keys
+        own = None if keys is None else keys.of(part.file.committed_path(keys.is_local))
+        with ReadableFile(part.file.path, filesystem=reader.filesystem, decryption=own) as file:
             for group, name, values in _column_values(_with_int96_as_bytes(file), columns, groups):
                 if any(map(_has_nanoseconds, _flatten(values))):
                     raise UnsupportedError(
@@ -162,6 +164,7 @@ def _has_nanoseconds(values: Any) -> bool:
 
 def _with_int96_as_bytes(file: ReadableFile) -> ReadableFile:
     """Return a copy of the open file whose footer declares INT96 columns as 12-byte arrays, which are stored alike."""
+    file.footer.chunks.open_all()
     stored = file.footer.data[: file.footer.length].tobytes()
     content, _ = read_struct("FileMetaData", stored, lambda check, message: None)
     for element in content["schema"]:
@@ -177,6 +180,7 @@ def _with_int96_as_bytes(file: ReadableFile) -> ReadableFile:
     for derived in ("schema", "metadata", "arrow_schema", "pandas_metadata", "entry"):
         made.__dict__.pop(derived, None)
     made.footer, made.bloom_filters = Footer(footer, len(footer)), {}
+    made.footer.keys = file.footer.keys
     return made
 
 

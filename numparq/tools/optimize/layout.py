@@ -34,6 +34,8 @@ class FileLayout:
         Target layout recorded in the footer.
     key_values : tuple of (str, bytes)
         Other key-values of the footer, without the Arrow schema and the pandas metadata.
+    is_encrypted : bool
+        Whether any part of the file is encrypted.
     """
 
     file: DataFile
@@ -44,6 +46,7 @@ class FileLayout:
     bloom_filters: frozenset[str]
     recorded_layout: dict[str, Any] | None
     key_values: tuple[tuple[str, bytes], ...] = ()
+    is_encrypted: bool = False
 
     @classmethod
     def from_footer(cls, file: DataFile, opened: OpenFile) -> FileLayout:
@@ -58,8 +61,9 @@ class FileLayout:
             columns = frozenset(leaf.path[0] for leaf in leaves if leaf.index in filtered)
             note = _parse_layout(footer.key_value_metadata.get(LAYOUT_KEY))
             keys = tuple((key, value) for key, value in footer.key_value_metadata.items() if key not in _SCHEMA_KEYS)
-        size = opened.source.size
-        return cls(file, size, opened.num_rows, opened.num_row_groups, indexed == len(chunks), columns, note, keys)
+            is_encrypted = opened.encryption is not None
+        size, has_index = opened.source.size, indexed == len(chunks)
+        return cls(file, size, opened.num_rows, opened.num_row_groups, has_index, columns, note, keys, is_encrypted)
 
 
 def _parse_layout(value: bytes | None) -> dict[str, Any] | None:

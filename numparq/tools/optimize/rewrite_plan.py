@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.discover.files import DatasetListing, list_files
 from numparq.dataset.discover.open_files import open_files_unless_empty
@@ -21,11 +21,17 @@ from numparq.format.key_values.arrow import encode_arrow_schema
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Schema
 from numparq.from_pandas.user_schema import UserColumn, UserSchema
+from numparq.keys.part_keys import DatasetKeys
 from numparq.typing import StorageOptions
 
+from .keys import RewriteKeys
 from .layout import DatasetFolder, FileLayout, TargetLayout, group_by_folder
 
+if TYPE_CHECKING:
+    from numparq.crypto.key import KeySource
+
 _FILES_AT_ONCE = 1024  # files open together while their footers are read
+NO_KEYS = RewriteKeys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +52,15 @@ class RewritePlan:
         Folders that stay unchanged.
     keys : tuple of str
         Partition columns.
+    decryption : KeySource or None
+        Keys of the files.
     """
 
     listing: DatasetListing
     folders: list[DatasetFolder]
     unchanged: list[DatasetFolder]
     keys: tuple[str, ...]
+    decryption: KeySource | None = None
 
     @property
     def files(self) -> list[FileLayout]:
@@ -78,6 +87,7 @@ class RewritePlan:
             split_bytes=split_bytes,
             filesystem=self.listing.filesystem,
             storage_options=None if self.listing.filesystem is not None else storage_options,
+            decryption=self.decryption,
         )
 
 
@@ -90,10 +100,12 @@ def plan_rewrite(
     table_format: str = "auto",
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
+    rewrite_keys: RewriteKeys = NO_KEYS,
 ) -> RewritePlan:
     """Read all footers of a dataset directory and plan which folders to rewrite (with `force`: all that have rows).
 
-    `where` selects folders by partition columns. Raise ValueError if it needs other columns, or `path` is no directory.
+    `where` selects folders by partition columns. Raise ValueError if it needs other columns, if `path` is no directory,
+    or if files are encrypted and nothing tells how to write new ones.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"path must be the directory of a dataset, not {path!r}")
@@ -104,19 +116,28 @@ def plan_rewrite(
         kind = "a file" if listing.is_single_file else "a pattern"
         raise ValueError(f"path must be the directory of a dataset, but {os.fsdecode(path)!r} is {kind}")
     files = list(listing.files) if where is None else select_files(listing, "hive", where)
-    folders = group_by_folder(listing, _read_layouts(listing, files))
-    fine = [folder for folder in folders if not folder.num_rows or (not force and target.matches(folder))]
+    keys = None
+    if rewrite_keys.decryption is not None:
+        keys = DatasetKeys.of_dataset(rewrite_keys.decryption, listing.base, listing.filesystem is None)
+    folders = group_by_folder(listing, _read_layouts(listing, files, keys))
+    fine = [
+        folder
+        for folder in folders
+        if not folder.num_rows or (not force and target.matches(folder) and rewrite_keys.suits(folder.files))
+    ]
     left = {folder.name for folder in fine}
-    return RewritePlan(listing, [folder for folder in folders if folder.name not in left], fine, listing.keys)
+    chosen = [folder for folder in folders if folder.name not in left]
+    rewrite_keys.check(file for folder in chosen for file in folder.files)
+    return RewritePlan(listing, chosen, fine, listing.keys, rewrite_keys.decryption)
 
 
-def _read_layouts(listing: DatasetListing, files: Sequence[DataFile]) -> Iterator[FileLayout]:
+def _read_layouts(listing: DatasetListing, files: Sequence[DataFile], keys: DatasetKeys | None) -> Iterator[FileLayout]:
     known: dict[
         tuple[tuple[str, bytes], ...], tuple[tuple[str, bytes], ...]
     ] = {}  # files mostly share the same key-values: one object for all
     for start in range(0, len(files), _FILES_AT_ONCE):
         some = list(files[start : start + _FILES_AT_ONCE])
-        opened = open_files_unless_empty(listing, some)
+        opened = open_files_unless_empty(listing, some, keys=keys)
         present = [(file, made) for file, made in zip(some, opened, strict=True) if made is not None]
         try:
             for file, made in present:

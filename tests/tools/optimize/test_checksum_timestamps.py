@@ -12,6 +12,7 @@ import pyarrow.parquet as pq  # noqa: E402
 import numparq  # noqa: E402
 from numparq.dataset.splits.table import split_table  # noqa: E402
 from numparq.errors import UnsupportedError  # noqa: E402
+from numparq.file.readable_file import ReadableFile  # noqa: E402
 from numparq.format.physical_type import FIXED_LEN_BYTE_ARRAY, INT96  # noqa: E402
 from numparq.format.thrift.encode import encode_struct  # noqa: E402
 from numparq.tools.optimize.checksum import checksum_pieces  # noqa: E402
@@ -72,3 +73,18 @@ def test_sub_microsecond_int96_beyond_nanosecond_range(tmp_path, kind, moment, i
             checksum_pieces(table.reader, pieces)
     else:
         assert checksum_pieces(table.reader, pieces).rows == 4
+
+
+def test_nanoseconds_of_encrypted_files_are_found():
+    """Column metadata are decrypted before a copy of the footer declares the columns as bytes."""
+    from numparq.tools.optimize.checksum import _column_values, _with_int96_as_bytes
+    from support.encryption.pyarrow_files import MaterialKeys, encrypt
+
+    times = pa.array([1_000, 1_001, None], pa.timestamp("ns"))
+    for columns in (None, ["t"]):
+        content = encrypt(pa.table({"t": times}), columns, use_deprecated_int96_timestamps=True)
+        with ReadableFile(content, decryption=MaterialKeys()) as file:
+            ((_, name, values),) = _column_values(_with_int96_as_bytes(file), ["t"], [])
+            assert name == "t"
+            nanoseconds = [None if item is None else int.from_bytes(item[:8], "little") for item in values.to_pylist()]
+            assert nanoseconds == [1_000, 1_001, None]
