@@ -136,8 +136,8 @@ class KmsEncryption:
             return self._make_keys(paths, lambda name, material: material.to_json(is_internal=True).encode())
         if material_names is None:
             raise UnsupportedError(
-                "internal_key_material=False stores keys in a file next to the data file: write to a path, or by "
-                "DatasetWriter, not into memory or a file object"
+                "internal_key_material=False stores keys in a file next to the data file: write to a path or a "
+                "dataset, not into memory or a file object"
             )
         names, entries = {*material_names()}, dict[str, str]()
 

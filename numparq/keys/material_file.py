@@ -22,6 +22,11 @@ def material_name(path: str) -> str:
     return f"{PREFIX}{base_name(path)}{SUFFIX}"
 
 
+def key_material_path(path: str) -> str:
+    """Return the path of the file with the key material of a data file."""
+    return sibling_path(path, material_name(path))
+
+
 def read_material_file(path: str, read_sibling: Callable[[str], bytes]) -> dict[str, str]:
     """Return the entries of the file with the key material of a data file."""
     name = material_name(path)

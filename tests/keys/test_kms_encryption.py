@@ -96,7 +96,7 @@ def test_key_metadata_have_the_fields_of_other_writers():
         (
             {"internal_key_material": False},
             numparq.UnsupportedError,
-            "write to a path, or by DatasetWriter, not into memory",
+            "write to a path or a dataset, not into memory",
         ),
         ({"client": object()}, TypeError, "wrap_key and unwrap_key"),
     ],

@@ -137,5 +137,5 @@ def test_file_systems_of_pyarrow(tmp_path):
 
 @pytest.mark.parametrize("target", [lambda: None, io.BytesIO])
 def test_targets_without_a_path_are_refused(target):
-    with pytest.raises(UnsupportedError, match="write to a path, or by DatasetWriter, not into memory or a"):
+    with pytest.raises(UnsupportedError, match="write to a path or a dataset, not into memory or a file object"):
         numparq.to_parquet(OLD, target(), encryption=external())

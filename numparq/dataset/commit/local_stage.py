@@ -21,12 +21,21 @@ from numparq.io.sink import Sink
 from numparq.io.source import Source
 from numparq.util.regular_file import open_regular
 
-from .local_store import commit, exclusive_lock, make_directory, remove_directories, remove_stage, sync_files
+from .local_store import (
+    commit,
+    exclusive_lock,
+    make_directory,
+    remove_directories,
+    remove_stage,
+    sync_files,
+    sync_folders,
+)
 from .record import (
     COMMITTED,
     STAGE_FOLDER_PATTERN,
     CommitChanges,
     CommitRecord,
+    is_key_material,
     new_job_id,
     record_name,
     stage_folder_name,
@@ -232,13 +241,26 @@ class LocalStage:
                     sink.write(changes.over[name])
             start = len(self.base.rstrip("/")) + 1
             gone = {path[start:]: file_version(path) for path in changes.gone}
-            sync_files(self.path(number) for number in (*names.values(), *over.values()))
+            early = {name: number for name, number in names.items() if is_key_material(name)}
+            files = {name: number for name, number in names.items() if name not in early}
+            self._move_key_material(early)
+            sync_files(self.path(number) for number in (*files.values(), *over.values()))
             kept = replaced_folder_name(self.id, self._keep_seconds) if self._keep_seconds else ""
-            record = CommitRecord(
-                self.id, COMMITTED, self.name, dict(names), over, gone, kept=kept, marks=changes.marks
-            )
+            record = CommitRecord(self.id, COMMITTED, self.name, files, over, gone, kept=kept, marks=changes.marks)
             commit(self.base, record)
         self._close()
+
+    def _move_key_material(self, names: Mapping[str, str]) -> None:
+        """Move key material into the dataset, so that it is there when its data files count; an abort removes it."""
+        paths = {number: os.path.join(self.base, name) for name, number in names.items()}
+        present = [number for number in paths if os.path.exists(self.path(number))]  # others by a commit that failed
+        sync_files(map(self.path, present))
+        for number, path in paths.items():
+            make_directory(os.path.dirname(path), self._made)
+            self._hidden.append(path)
+            if number in present:
+                os.replace(self.path(number), path)
+        sync_folders({os.path.dirname(path) for path in paths.values()})
 
     def _check_alive(self) -> None:
         if not os.path.isdir(self.path("")):

@@ -100,7 +100,7 @@ def finish_commit(base: str, record: CommitRecord) -> None:
     for name, text in record.marks.items():
         _write_durably(os.path.join(base, f".{name}"), os.path.join(base, name), text.encode())
     folders = _folders(base, record) | {os.path.dirname(os.path.join(base, place)) for place in record.gone}
-    _run_in_parallel(_sync_folder, {*folders, base})
+    sync_folders({*folders, base})
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(base, record_name(record.job)))
     if record.folder:
@@ -110,6 +110,11 @@ def finish_commit(base: str, record: CommitRecord) -> None:
 def sync_files(paths: Iterable[str]) -> None:
     """Write files to the disk (fsync), in parallel."""
     _run_in_parallel(_sync_file, paths)
+
+
+def sync_folders(paths: Iterable[str]) -> None:
+    """Write the entries of directories to the disk, in parallel."""
+    _run_in_parallel(_sync_folder, paths)
 
 
 def _sync_file(path: str) -> None:

@@ -120,6 +120,11 @@ def job_file_prefix(job: str) -> str:
     return f"part-{job}-"
 
 
+def is_key_material(name: str) -> bool:
+    """Whether a path is that of key material of a data file."""
+    return name.rpartition("/")[2].startswith(KEY_MATERIAL_PREFIX)
+
+
 def job_of_record(name: str) -> str | None:
     """Return the job whose commit record a path is, by its file name; None for any other file."""
     found = _NAME.fullmatch(name.rpartition("/")[2])

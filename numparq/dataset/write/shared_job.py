@@ -313,7 +313,7 @@ class SharedJob:
                     stack.enter_context(closing(open_staged_file(self._stage, self._layout, file)))
                     for file in first_of.values()
                 ]
-                names = {file.name: file.staged_name for file in files}
+                names = {name: staged for file in files for name, staged in file.names.items()}
                 self._stage.commit(names, lambda found: self._changes(files, found, new))
         return True
 
@@ -340,7 +340,7 @@ class SharedJob:
             known.add(message.task)
             files += message.files
         for file in files:
-            if not (is_path_inside(file.name) and file.staged_name.isdigit()):
+            if not (is_path_inside(file.name) and all(staged.isdigit() for staged in file.names.values())):
                 raise ValueError(f"a message names file {file.name!r}, which the write did not stage")
         return files
 

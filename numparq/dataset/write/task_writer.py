@@ -21,7 +21,9 @@ from numparq.file.writer_context import WriterContext
 from numparq.from_pandas.arrow_stream import arrow_to_frame, is_arrow_data, read_table, without_views
 from numparq.from_pandas.frame import ShreddedFrame, shred_frame
 from numparq.from_pandas.user_schema import UserColumn
+from numparq.io.sibling_bytes import sibling_path
 from numparq.io.sink import Sink
+from numparq.keys.material_file import key_material_path
 from numparq.typing import FrameOrArrow
 from numparq.util.transaction import TransactionalWriter
 
@@ -45,6 +47,8 @@ class StagedFile:
         Size of the file.
     fingerprint : str or None
         Fingerprint of an encrypted file, as in `numparq.Dataset.parts`.
+    staged_material : str
+        Name until the commit of the file with its key material; empty: the file has none outside.
     """
 
     name: str
@@ -52,6 +56,13 @@ class StagedFile:
     num_rows: int
     num_bytes: int
     fingerprint: str | None = None
+    staged_material: str = ""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names until the commit, of the file and of its key material, by path in the dataset."""
+        material = {key_material_path(self.name): self.staged_material} if self.staged_material else {}
+        return {self.name: self.staged_name, **material}
 
     @property
     def folder(self) -> str:
@@ -260,6 +271,8 @@ class TaskWriter(TransactionalWriter):
             )
             for written in self._spread.written
         )
+        material = {name: self._staged.get(key_material_path(name), "") for name in self._staged}
+        files = (replace(file, staged_material=material[file.name]) for file in files)
         nodes = None if self._known is None else [column.node for column in self._known]
         columns = xxhash.xxh3_128_hexdigest(repr(nodes).encode())
         self.message = TaskMessage(self._stage.id, self._task, tuple(files), columns)
@@ -279,7 +292,9 @@ def _create_file(stage: Stage, staged: dict[str, str], name: str) -> Sink:
     """Open a staged file and add its name to `staged`."""
     # A random name: another attempt of the task may be writing at the same time.
     staged[name] = f"1{secrets.randbits(96):029}"
-    return stage.create_file(staged[name], name, synced=True)
+    sink = stage.create_file(staged[name], name, synced=True)
+    sink.create_sibling = lambda file_name: _create_file(stage, staged, sibling_path(name, file_name))
+    return sink
 
 
 def _put_in(folder: str | None, stretch: PartitionRows) -> PartitionRows:

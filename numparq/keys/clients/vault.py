@@ -10,6 +10,7 @@ import os
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -70,7 +71,7 @@ class VaultKms:
     ) -> None:
         self._address = _check_address(address or os.environ.get("VAULT_ADDR", ""))
         # In a function, whose text shows nothing of it.
-        self._read_token = lambda: token or os.environ.get("VAULT_TOKEN")
+        self._read_token: Callable[[], str | None] = lambda: token or os.environ.get("VAULT_TOKEN")
         self._mount = mount.strip("/")
         self._namespace = namespace or os.environ.get("VAULT_NAMESPACE")
         self._timeout = check_seconds(timeout, "timeout")

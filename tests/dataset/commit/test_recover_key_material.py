@@ -77,13 +77,27 @@ def test_file_systems_without_renames():
     assert len(memory.find("/key-material")) == 4
 
 
-def test_shared_jobs_refuse_it(tmp_path):
-    job = numparq.dataset.SharedJob.begin(tmp_path / "data", encryption=external())
-    task = job.task("1")
-    task.write(OLD)
-    with pytest.raises(numparq.UnsupportedError, match="write to a path, or by DatasetWriter"):
-        task.close()
-    job.abort()
+@pytest.mark.parametrize("place", ["local", "remote"])
+def test_shared_jobs_commit_that_of_the_attempts_that_they_commit(tmp_path, place):
+    path = tmp_path / "data" if place == "local" else "memory://shared-key-material"
+    options = {"partition_cols": ["key"], "encryption": external()}
+    messages = []
+    for mode, frame in (("append", OLD), ("overwrite", NEW)):
+        job = numparq.dataset.SharedJob.begin(path, mode=mode, **options)
+        attempts = [job.task("1") for _ in range(3)]
+        for attempt in attempts:
+            attempt.write(frame)
+        attempts[2].abort()
+        messages = [attempt.close() for attempt in attempts[:2]]
+        assert job.commit(messages[:1])
+        assert numbers(path) == sorted(frame["number"])
+        assert messages[0].files[0].staged_material
+    if place == "local":
+        assert_each_file_has_its_own(path)
+        job = numparq.dataset.SharedJob.begin(path, mode="append", **options)
+        job.task("1").write(OLD)
+        job.abort()
+        assert_each_file_has_its_own(path)
 
 
 def test_files_without_it_say_so(tmp_path):
@@ -98,7 +112,16 @@ def test_files_without_it_say_so(tmp_path):
 @pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("step", range(24))
 @pytest.mark.parametrize("replaces", [True, False])
-def test_a_writer_killed_at_any_step(tmp_path, monkeypatch, step, replaces):
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_writer_killed_at_any_step(tmp_path, step, replaces, is_shared):
+    def write_shared():
+        job = numparq.dataset.SharedJob.begin(
+            tmp_path, mode="delete_matching" if replaces else "append", partition_cols=["key"], encryption=external()
+        )
+        with job.task("1") as task:
+            task.write(NEW)
+        job.commit([task.message])
+
     def die_at(step):
         def wrap(call):
             def counted(*arguments, **options):
@@ -117,13 +140,13 @@ def test_a_writer_killed_at_any_step(tmp_path, monkeypatch, step, replaces):
     if not child:
         try:
             die_at(step)
-            write(NEW, tmp_path, **mode)
+            write_shared() if is_shared else write(NEW, tmp_path, **mode)
         finally:
             os._exit(0)
     was_killed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     after = [5, 6, 7, 8] if replaces else [1, 2, 3, 4, 5, 6, 7, 8]
     read = numbers(tmp_path)
     assert read in ([1, 2, 3, 4], after) if was_killed else read == after
-    recover(tmp_path)
+    recover(tmp_path, abandoned=True)
     assert numbers(tmp_path) == read
     assert_each_file_has_its_own(tmp_path)
