@@ -24,6 +24,7 @@ from .indexes.definitions import IndexDefinition
 from .location import object_ids
 from .own_metadata import ColumnsRecorder
 from .rows import RowBuilder, StoreRow
+from .summary.summarize import ColumnSummary
 
 _BATCH = 64  # files that are opened together
 _QUIET_SECONDS = 1.001  # a file that is changed twice within a second may have one id for both contents
@@ -125,10 +126,13 @@ class FileIndexer:
             opened: list[OpenFile | ParquetError | OSError] = [*self._open(files)]
         except (ParquetError, OSError):
             opened = [self._open_one(file) for file in files]
+        readable = [file for file in opened if isinstance(file, OpenFile)]
+        summaries = iter(self._builder.summarize(readable))
         rows = []
         for position, file in zip(positions, opened, strict=True):
             try:
-                rows.append((position, self._row(position, file)))
+                summary = next(summaries) if isinstance(file, OpenFile) else file
+                rows.append((position, self._row(position, file, summary)))
             except (ParquetError, OSError) as error:
                 into.failures.append((self._listing.files[position].name, str(error)))
             finally:
@@ -146,13 +150,18 @@ class FileIndexer:
         except (ParquetError, OSError) as error:
             return error
 
-    def _row(self, position: int, file: OpenFile | ParquetError | OSError) -> tuple[StoreRow, list[CellType | None]]:
+    def _row(
+        self,
+        position: int,
+        file: OpenFile | ParquetError | OSError,
+        summaries: dict[int, ColumnSummary] | ParquetError | OSError,
+    ) -> tuple[StoreRow, list[CellType | None]]:
         if not isinstance(file, OpenFile):
             raise file
         name = self._listing.ids[position]
         if name is None or not self._listing.is_quiet(position):
             raise UnsupportedError("its time of modification is not known, or too recent", file=file.source.name)
-        cells, types = self._builder.build(file)
+        cells, types = self._builder.build(file, summaries)
         columns = self._recorder.record(file)
         if self._listing.listing.filesystem is not None:
             file.check_unchanged()

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from numparq.column.buffers import BinaryArray
-from numparq.errors import SchemaError, UnsupportedError
+from numparq.errors import ParquetError, SchemaError, UnsupportedError
 from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import BYTE_ARRAY, DOUBLE, FLOAT
 from numparq.format.schema import Leaf
@@ -18,7 +18,7 @@ from .cell_types import CellType, Conversion, cell_type, nan_of, with_one_zero
 from .indexes.definitions import BloomFilter, IndexDefinition, MinMax, ValueList
 from .own_metadata import FileColumnsRecord
 from .spark_bloom import build_cell, hash_integers, hash_texts
-from .summary.summarize import ColumnSummary, Wish, summarize_file
+from .summary.summarize import ColumnSummary, Wish, summarize_file, summarize_files
 
 _EVERY = 1 << 40  # no limit of distinct values
 _BLOOM_TYPES = ("byte", "short", "integer", "long", "string")
@@ -67,13 +67,26 @@ class RowBuilder:
     def __init__(self, definitions: Sequence[IndexDefinition]) -> None:
         self._definitions = definitions
 
-    def build(self, file: OpenFile) -> tuple[list[Cell], list[CellType | None]]:
+    def summarize(self, files: Sequence[OpenFile]) -> list[dict[int, ColumnSummary] | ParquetError | OSError]:
+        """Return the summaries that `build` needs of each file, or why there are none."""
+        wishes: list[dict[int, Wish]] = []
+        for file in files:
+            try:
+                wishes.append(self._wishes(self._leaves(file)))
+            except ParquetError:  # `build` raises it
+                wishes.append({})
+        return summarize_files(files, wishes)
+
+    def build(
+        self, file: OpenFile, summaries: dict[int, ColumnSummary] | ParquetError | OSError
+    ) -> tuple[list[Cell], list[CellType | None]]:
         """Return the cells of a file and the type of each index's values, None if the file lacks the column.
 
         Raises ParquetError if it cannot be read, or its values not be kept.
         """
-        leaves = [find_leaf(file, each.column) for each in self._definitions]
-        summaries = summarize_file(file, self._wishes(leaves))
+        leaves = self._leaves(file)
+        if isinstance(summaries, Exception):
+            raise summaries
         cells: list[Cell] = []
         types: list[CellType | None] = []
         for definition, leaf in zip(self._definitions, leaves, strict=True):
@@ -81,6 +94,9 @@ class RowBuilder:
             cells.append(cell)
             types.append(kind)
         return cells, types
+
+    def _leaves(self, file: OpenFile) -> list[Leaf | None]:
+        return [find_leaf(file, each.column) for each in self._definitions]
 
     def _wishes(self, leaves: Sequence[Leaf | None]) -> dict[int, Wish]:
         wishes: dict[int, Wish] = {}

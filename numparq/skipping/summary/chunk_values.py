@@ -253,7 +253,7 @@ def _ranks(keys: Sequence[Any]) -> np.ndarray:
 def read_chunk(file: OpenFile, leaf: Leaf, row_group: int, options: ReadOptions) -> ChunkValues:
     """Decode a column chunk; raise ParquetError if it is damaged or not supported."""
     with error_context(file=file.source.name, row_group=row_group, column=leaf.name):
-        tables = ChunkTables(file.footer, [leaf], [row_group], file.footer_start, file.multi_file_source)
+        tables = ChunkTables(file.footer, [leaf], [row_group], _data_end(file), file.multi_file_source)
         num_rows = tables.num_rows(row_group)
         if not num_rows:
             return empty_values(leaf)
@@ -265,6 +265,11 @@ def read_chunk(file: OpenFile, leaf: Leaf, row_group: int, options: ReadOptions)
             with closing(context):
                 columns = FilterColumns(context, tables, [leaf])
                 return ChunkValues(leaf, columns.decode(plan[row_group], RowRanges.all(num_rows), [0])[leaf.index])
+
+
+def _data_end(file: OpenFile) -> int | np.ndarray:
+    """Return the end of the file's data; of joined files, the bounds of each."""
+    return file.footer_start if file.footer.data_bounds is None else file.footer.data_bounds
 
 
 def empty_values(leaf: Leaf) -> ChunkValues:
@@ -289,7 +294,7 @@ def read_dictionary(file: OpenFile, leaf: Leaf, row_group: int) -> ChunkValues |
         return None
     first_page = first_data_pages(file, [row_group], leaf).get(row_group)
     with error_context(file=file.source.name, row_group=row_group, column=leaf.name):
-        tables = ChunkTables(file.footer, [leaf], [row_group], file.footer_start)
+        tables = ChunkTables(file.footer, [leaf], [row_group], _data_end(file))
         starts, ends = tables.byte_ranges([row_group])
         start, end = int(starts[0, 0]), int(ends[0, 0])
         if first_page is None or not start < first_page < end:

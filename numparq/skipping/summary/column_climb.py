@@ -28,6 +28,7 @@ _WHOLE_STRINGS = ("parquet-mr", "parquet-cpp", "parquet-cpp-arrow")
 # From this release on NaN is the greatest value of parquet-mr, so that other bounds mean that a chunk has none.
 _ORDERS_NANS = ("parquet-mr", (1, 10, 0))
 _EXACT = tuple(f"meta_data.statistics.is_{side}_value_exact" for side in ("min", "max"))
+_ALL = slice(None)
 _MAX_RANK = ("footer", "dictionary", "data")
 
 
@@ -98,6 +99,7 @@ class ColumnClimb:
         self.sources = ["footer"] * len(groups)
         self.distinct: dict[int, tuple[Any, str]] = {}
         self.contradictions: list[ParquetError] = []
+        self._has_order = leaf_order(leaf).kind != "none" or leaf.physical == INT96
         self._plain_bounds: Callable[[int], ContainerStatistics] = statistics.container
 
     def _trusted_null_counts(self, stored: np.ndarray) -> np.ndarray:
@@ -146,17 +148,29 @@ class ColumnClimb:
         present: np.ndarray = np.maximum(self.num_values, 0) - np.maximum(self.nulls, 0)
         return present
 
-    @property
-    def is_empty(self) -> np.ndarray:
-        """Mask of chunks that are known to have no values but nulls."""
-        empty: np.ndarray = (self.num_values == 0) | ((self.nulls >= 0) & (self.nulls == self.num_values))
+    def is_empty(self, groups: slice = _ALL) -> np.ndarray:
+        """Return which row groups are known to have no values but nulls (bool)."""
+        num_values, nulls = self.num_values[groups], self.nulls[groups]
+        empty: np.ndarray = (num_values == 0) | ((nulls >= 0) & (nulls == num_values))
         return empty
 
-    @property
-    def is_all_nan(self) -> np.ndarray:
-        """Mask of chunks that are known to have only NaNs besides nulls."""
-        all_nan: np.ndarray = (self.nans > 0) & (self.nulls >= 0) & (self.nans == self.num_present)
+    def is_all_nan(self, groups: slice = _ALL) -> np.ndarray:
+        """Return which row groups are known to have only NaNs besides nulls (bool)."""
+        nulls, nans = self.nulls[groups], self.nans[groups]
+        all_nan: np.ndarray = (nans > 0) & (nulls >= 0) & (nans == self.num_values[groups] - nulls)
         return all_nan
+
+    def lacks(self, needs: SummaryNeeds, groups: slice = _ALL) -> np.ndarray:
+        """Return of which row groups the nulls, NaNs or bounds are needed and not known (bool)."""
+        nans, lacks = self.nans[groups] < 0, np.zeros(len(self.nulls[groups]), np.bool_)
+        if needs.counts:
+            lacks |= (self.nulls[groups] < 0) | nans
+        if needs.bounds:
+            lacks |= nans & ~self.has_nan_entry[groups]
+            if self._has_order:
+                lacks |= ~self.bounds.known[groups] & ~self.is_all_nan(groups)
+        lacks &= ~self.is_empty(groups)
+        return lacks
 
     def drop_truncated_bounds(self) -> None:
         """Forget bounds of BYTE_ARRAY columns that are not exact, unless the writer is known to keep them whole."""
@@ -168,37 +182,32 @@ class ColumnClimb:
 
     def climb(self, group: int, needs: SummaryNeeds) -> None:
         """Read of a row group's chunk what is needed; raise ParquetError if it is damaged or cannot be read."""
-        if needs.data is not True or self.is_empty[group]:
-            self._count_constant(group, needs)
-        if needs.data == "auto" and self._may_use_dictionary(group, needs):
+        if needs.data is True:
+            if self.num_values[group]:
+                self._add_values(group, read_chunk(self._file, self.leaf, group, needs.options), needs)
+            else:
+                self._count_constant(group, needs)
+            return
+        self._count_constant(group, needs)
+        if not needs.data or self._is_known(group, needs):
+            return
+        if not needs.counts or self.nulls[group] >= 0:  # a dictionary has no nulls
             dictionary = read_dictionary(self._file, self.leaf, group)
             if dictionary is not None:
                 self._add_dictionary(group, dictionary, needs)
-        must_read = self.num_values[group] != 0 if needs.data is True else not self._is_known(group, needs)
-        if needs.data and must_read:
-            self._add_values(group, read_chunk(self._file, self.leaf, group, needs.options), needs)
+                if self._is_known(group, needs):
+                    return
+        self._add_values(group, read_chunk(self._file, self.leaf, group, needs.options), needs)
 
     def _is_known(self, group: int, needs: SummaryNeeds) -> bool:
-        if self.is_empty[group]:
-            return needs.distinct is None or group in self.distinct
-        has_order = leaf_order(self.leaf).kind != "none" or self.leaf.physical == INT96
-        knows_nans = self.nans[group] >= 0 or (self.has_nan_entry[group] and not needs.counts)
-        return bool(
-            (not needs.counts or self.nulls[group] >= 0)
-            and (not (needs.counts or needs.bounds) or knows_nans)
-            and (not (needs.bounds and has_order) or self.bounds.known[group] or self.is_all_nan[group])
-            and (needs.distinct is None or group in self.distinct)
-        )
-
-    def _may_use_dictionary(self, group: int, needs: SummaryNeeds) -> bool:
-        """Whether a dictionary may do without the data; it has no nulls."""
-        return not self._is_known(group, needs) and not (needs.counts and self.nulls[group] < 0)
+        has_distinct = needs.distinct is None or group in self.distinct
+        return has_distinct and not self.lacks(needs, slice(group, group + 1))[0]
 
     def _count_constant(self, group: int, needs: SummaryNeeds) -> None:
         """Count a chunk that needs no reading: no values, or exact bounds that are equal, or bounds of booleans."""
         if needs.distinct is None or group in self.distinct:
             return
-        if self.is_empty[group]:
+        if self.is_empty(slice(group, group + 1))[0]:
             self.distinct[group] = needs.distinct(empty_values(self.leaf)), "footer"
             return
         if not (self.bounds.known[group] and self.low_exact[group] and self.high_exact[group]):

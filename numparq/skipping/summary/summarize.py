@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import groupby
 
 import numpy as np
 
 from numparq.column.buffers import BinaryArray
-from numparq.errors import error_context
+from numparq.errors import ParquetError, error_context
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
+from numparq.scan.joined_files import JoinedFile
 
-from .chunk_values import ChunkValues, empty_values
 from .column_climb import ColumnClimb, SummaryNeeds, merge_sources
-from .distinct_values import merge_distinct
+from .distinct_by_file import DistinctByFile
 from .value_kind import plain_value
 
 
@@ -61,48 +61,113 @@ def summarize_file(file: OpenFile, wishes: Mapping[int, Wish]) -> dict[int, Colu
 
     A chunk is decoded at most once, and only if neither the footer nor its dictionary is enough.
     """
-    with error_context(file=file.source.name):
-        return {index: _summarize(file, file.schema.leaf(index), wish) for index, wish in wishes.items()}
+    (summaries,) = summarize_files([file], [wishes])
+    if isinstance(summaries, Exception):
+        raise summaries
+    return summaries
 
 
-def _summarize(file: OpenFile, leaf: Leaf, wish: Wish) -> ColumnSummary:
+def summarize_files(
+    files: Sequence[OpenFile], wishes: Sequence[Mapping[int, Wish]]
+) -> list[dict[int, ColumnSummary] | ParquetError | OSError]:
+    """Return what `summarize_file` does for each of some files, or the error that it raises.
+
+    Local files of the same columns and writer that follow one another are joined: their footers take one pass.
+    """
+    results: list[dict[int, ColumnSummary] | ParquetError | OSError] = []
+    keys = [_join_key(file, wish) for file, wish in zip(files, wishes, strict=True)]
+    for _, run in groupby(range(len(files)), keys.__getitem__):
+        positions = list(run)
+        results += _summarize_run([files[position] for position in positions], wishes[positions[0]])
+    return results
+
+
+def _join_key(file: OpenFile, wishes: Mapping[int, Wish]) -> object:
+    """Return what files that can be joined have in common."""
+    if file.source.is_remote or file.has_keys or file.multi_file_source is not None:
+        return id(file)
+    leaves = tuple(file.schema.leaf(index) for index in wishes)
+    return leaves, tuple(wishes.values()), file.footer.created_by, file.footer.column_order_masks
+
+
+def _summarize_run(
+    files: Sequence[OpenFile], wishes: Mapping[int, Wish]
+) -> list[dict[int, ColumnSummary] | ParquetError | OSError]:
+    try:
+        leaves = [files[0].schema.leaf(index) for index in wishes]
+        joined = files[0] if len(files) == 1 else JoinedFile(files, leaves)
+        owners = joined.owners if isinstance(joined, JoinedFile) else np.zeros(joined.num_row_groups, np.int64)
+        with error_context(file=joined.source.name):
+            columns = [
+                _summarize_column(joined, leaf, wish, owners, len(files))
+                for leaf, wish in zip(leaves, wishes.values(), strict=True)
+            ]
+    except (ParquetError, OSError) as error:
+        if len(files) == 1:
+            return [error]
+        return [result for file in files for result in _summarize_run([file], wishes)]
+    return [{index: column[at] for index, column in zip(wishes, columns, strict=True)} for at in range(len(files))]
+
+
+def _summarize_column(
+    file: OpenFile, leaf: Leaf, wish: Wish, owners: np.ndarray, num_files: int
+) -> list[ColumnSummary]:
+    """Return the summary of a leaf column for each of some joined files; `owners` has the file of each row group."""
     with error_context(column=leaf.name):
         column = ColumnClimb(file, leaf)
     column.drop_truncated_bounds()
-    most = wish.max_distinct
-    parts: list[np.ndarray | BinaryArray] = []
-    for group in range(file.num_row_groups):
-        collect = None if most is None else partial(ChunkValues.distinct, most=most)
-        column.climb(group, SummaryNeeds(counts=False, bounds=wish.bounds, distinct=collect))
-        if most is not None:
-            merged = _merge(parts, column.distinct[group][0], most)
-            parts = [] if merged is None else [merged]
-            most = None if merged is None else most
-    if most is not None and not parts:
-        parts = [value for value in [empty_values(leaf).distinct(most)] if value is not None]
-    present = ~column.is_empty
-    bounded = present & ~column.is_all_nan
-    hull = column.bounds.hull(bounded) if wish.bounds else None
-    low, high = (None, None) if hull is None else (plain_value(leaf, key) for key in hull)
-    return ColumnSummary(
-        low,
-        high,
-        bool(present.any()),
-        None if (column.nulls < 0).any() else bool((column.nulls > 0).any()),
-        _merge_nans(column, present),
-        merge_sources(column.sources),
-        parts[0] if parts else None,
-        merge_sources([source for _, source in column.distinct.values()]),
-    )
+    values = DistinctByFile(wish.max_distinct, num_files)
+    bounds_only = SummaryNeeds(counts=False, bounds=wish.bounds)
+    lacking = column.lacks(bounds_only) | (wish.max_distinct is not None)
+    groups: list[int] = np.flatnonzero(lacking).tolist()
+    for group in groups:
+        collect = values.reduction(owner := int(owners[group]))
+        column.climb(group, bounds_only if collect is None else bounds_only._replace(distinct=collect))
+        if collect is not None:
+            values.add(owner, *column.distinct.pop(group))
+    present = ~column.is_empty()
+    lows, highs = _merge_bounds(column, owners, present, num_files) if wish.bounds else [[None] * num_files] * 2
+    sources = [["footer"] for _ in range(num_files)]
+    for group in groups:
+        sources[owners[group]].append(column.sources[group])
+    return [
+        ColumnSummary(
+            low, high, has_values, has_nulls, has_nans, merge_sources(bounds_sources), *values.result(owner, leaf)
+        )
+        for owner, (low, high, has_values, has_nulls, has_nans, bounds_sources) in enumerate(
+            zip(
+                lows,
+                highs,
+                _states(present, present & False, owners, num_files),
+                _states(column.nulls > 0, column.nulls < 0, owners, num_files),
+                _states((column.nans > 0) | column.has_nan_entry, present & (column.nans < 0), owners, num_files),
+                sources,
+                strict=True,
+            )
+        )
+    ]
 
 
-def _merge_nans(column: ColumnClimb, present: np.ndarray) -> bool | None:
-    if ((column.nans > 0) | column.has_nan_entry).any():
-        return True
-    return None if (column.nans[present] < 0).any() else False
+def _states(has: np.ndarray, may_have: np.ndarray, owners: np.ndarray, num_files: int) -> list[bool | None]:
+    """Return for each file whether any of its row groups has something; None if none is known to, and some may."""
+    some, unknown = (np.bincount(owners[mask], minlength=num_files).tolist() for mask in (has, may_have))
+    return [True if one else None if other else False for one, other in zip(some, unknown, strict=True)]
 
 
-def _merge(
-    parts: list[np.ndarray | BinaryArray], more: np.ndarray | BinaryArray | None, most: int
-) -> np.ndarray | BinaryArray | None:
-    return None if more is None else merge_distinct([*parts, more], most)
+def _merge_bounds(
+    column: ColumnClimb, owners: np.ndarray, present: np.ndarray, num_files: int
+) -> tuple[list[bytes | None], list[bytes | None]]:
+    """Return the PLAIN bounds of each file; None if a row group has unknown ones, or all are without values."""
+    lows: list[bytes | None] = [None] * num_files
+    highs: list[bytes | None] = [None] * num_files
+    selected = np.flatnonzero(present & ~column.is_all_nan())
+    unbounded = {*owners[selected][~column.bounds.known[selected]].tolist()}
+    starts = np.flatnonzero(np.diff(owners[selected], prepend=-1))
+    if not len(selected):
+        return lows, highs
+    least = np.minimum.reduceat(column.bounds.lows[selected], starts)
+    most = np.maximum.reduceat(column.bounds.highs[selected], starts)
+    for owner, low, high in zip(owners[selected][starts].tolist(), least, most, strict=True):
+        if owner not in unbounded:
+            lows[owner], highs[owner] = plain_value(column.leaf, low), plain_value(column.leaf, high)
+    return lows, highs

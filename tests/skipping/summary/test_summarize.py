@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import numparq
-from numparq.column.buffers import BinaryArray
 from numparq.errors import ParquetError
-from numparq.expr.sort_keys import key_domain
 from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
-from numparq.skipping.summary.chunk_values import ReadOptions, read_chunk
-from numparq.skipping.summary.summarize import ColumnSummary, Wish, summarize_file
+from numparq.skipping.summary.summarize import ColumnSummary, Wish, summarize_file, summarize_files
 from numparq.skipping.summary.value_kind import value_kind
+from support.summary_keys import key_of, keys_of, true_keys
 from support.typed_tables import WRITERS, leaves, table
 
 pa = pytest.importorskip("pyarrow")
@@ -36,36 +32,6 @@ def summaries(path: Path, wish: Wish = ALL) -> dict[str, tuple[Leaf, ColumnSumma
     return {leaf.name: (leaf, found[leaf.index]) for leaf in columns}
 
 
-def key_of(leaf: Leaf, plain: bytes) -> Any:
-    """Return a PLAIN value as a key that compares with those of `keys_of`."""
-    if key_domain(leaf).is_float:
-        return np.frombuffer(plain, {2: "f2", 4: "f4", 8: "f8"}[len(plain)]).astype(float)[0]
-    return key_domain(leaf).key(plain)
-
-
-def keys_of(leaf: Leaf, values: np.ndarray | BinaryArray) -> list:
-    """Return distinct values as keys."""
-    if isinstance(values, BinaryArray):
-        data, ends = values.data.tobytes(), values.offsets.tolist()
-        return [key_of(leaf, data[start:end]) for start, end in pairwise(ends)]
-    size = values.dtype.itemsize
-    data = values.tobytes()
-    return [key_of(leaf, data[at : at + size]) for at in range(0, len(data), size)]
-
-
-def true_keys(leaf: Leaf, path: Path) -> tuple[list, int]:
-    """Return the keys of all values by a full read, and the number of NaNs."""
-    file, keys = OpenFile(path), []
-    for group in range(file.num_row_groups):
-        chunk = read_chunk(file, leaf, group, ReadOptions())
-        found = chunk.distinct(10**9)
-        assert found is not None
-        keys += keys_of(leaf, found)
-    if key_domain(leaf).is_float:
-        return [key for key in keys if not math.isnan(key)], sum(map(math.isnan, keys))
-    return keys, 0
-
-
 def check_sound(path: Path, whole: pa.Table) -> None:
     """Compare the summaries of a file with pyarrow's read of it."""
     found = summaries(path)
@@ -80,7 +46,7 @@ def check_sound(path: Path, whole: pa.Table) -> None:
             assert summary.has_nulls in (None, num_values > len(items)), context
             assert summary.has_nans is not None, context
             assert summary.has_nans >= (len(present) < len(items)), context
-            keys, _ = true_keys(leaf, path)
+            keys, _ = true_keys(leaf, OpenFile(path))
             if present:
                 assert summary.low is not None, context
                 assert summary.high is not None, context
@@ -208,6 +174,43 @@ def test_files_without_rows_have_no_values(tmp_path: Path) -> None:
         assert (found.has_values, found.has_nans, found.low, found.high) == (False, False, None, None)
         assert found.values is not None
         assert len(found.values) == 0
+
+
+@pytest.mark.parametrize("wish", [ALL, Wish(), Wish(bounds=False, max_distinct=3)])
+def test_files_together_are_summarized_as_one_by_one(tmp_path: Path, wish: Wish) -> None:
+    rng = np.random.default_rng(0)
+    for at in range(12):
+        rows = int(rng.integers(0, 90)) if at % 4 else 0
+        frame = pd.DataFrame({"n": rng.integers(0, 9, rows), "x": rng.choice([1.0, math.nan, -0.0], rows)})
+        frame["s"] = [f"s{n}" * (at + 1) for n in frame["n"]] if at != 5 else pd.array([None] * rows, "str")
+        options = {"use_dictionary": bool(at % 2), "row_group_size": 40}
+        if at < 8:
+            pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), tmp_path / f"{at:02}.parquet", **options)
+        else:
+            numparq.to_parquet(frame, tmp_path / f"{at:02}.parquet", index=False, **options)
+    damaged = bytearray((tmp_path / "06.parquet").read_bytes())
+    damaged[4:40] = bytes(36)
+    (tmp_path / "06.parquet").write_bytes(bytes(damaged))
+    files = [OpenFile(path) for path in sorted(tmp_path.iterdir())]
+    wishes = [{leaf.index: wish for leaf in file.schema} for file in files]
+    results = summarize_files(files, wishes)
+    assert isinstance(results[6], ParquetError) == (wish != Wish())
+    for file, found in zip(files, results, strict=True):
+        if isinstance(found, Exception):
+            with pytest.raises(ParquetError) as raised:
+                summarize_file(file, {leaf.index: wish for leaf in file.schema})
+            assert str(raised.value) == str(found)
+            continue
+        alone = summarize_file(file, {leaf.index: wish for leaf in file.schema})
+        for index, summary in alone.items():
+            for (name, one), (_, other) in zip(vars(summary).items(), vars(found[index]).items(), strict=True):
+                if name != "values":
+                    assert one == other, (file.source.name, name)
+                elif one is None or other is None:
+                    assert one is other
+                else:
+                    leaf = file.schema.leaf(index)
+                    assert sorted(map(repr, keys_of(leaf, one))) == sorted(map(repr, keys_of(leaf, other)))
 
 
 def test_damaged_pages_raise_an_error_that_names_the_column(tmp_path: Path) -> None:
