@@ -161,7 +161,7 @@ def map_pandas(
     """
     wanted = parse_result_schema(schema)
     table = plan_job_splits(spark, path, columns, filters, **options)
-    job = SplitMapper(table.reader, fn, _result_builder(spark, wanted, fn), rows_per_batch)
+    job = SplitMapper(table.reader, fn, _result_builder(spark, table, wanted, fn), rows_per_batch)
     return map_splits(spark, table.splits, job, wanted)
 
 
@@ -279,10 +279,11 @@ def aggregate_pandas_by(
             f"by must name columns of the partial results ({', '.join(between.fieldNames())}), not {unknown}"
         )
     table = plan_job_splits(spark, path, columns, filters, **options)
-    job = SplitMapper(table.reader, partial, _result_builder(spark, between, partial), rows_per_batch)
+    job = SplitMapper(table.reader, partial, _result_builder(spark, table, between, partial), rows_per_batch)
     numbered = StructType([*between.fields, StructField(ROW_POSITION, LongType())])
     rows = map_splits(spark, table.splits, RowNumberer(job), numbered)
-    return rows.groupBy(*keys).applyInArrow(arrow_group_function(final, _result_builder(spark, wanted, final)), wanted)
+    results = _result_builder(spark, table, wanted, final)
+    return rows.groupBy(*keys).applyInArrow(arrow_group_function(final, results), wanted)
 
 
 def parse_result_schema(schema: StructType | str) -> StructType:
@@ -296,8 +297,12 @@ def parse_result_schema(schema: StructType | str) -> StructType:
     return schema
 
 
-def _result_builder(spark: SparkSession, schema: StructType, fn: Callable[..., Any]) -> ResultBatchBuilder:
+def _result_builder(
+    spark: SparkSession, table: SplitTable, schema: StructType, fn: Callable[..., Any]
+) -> ResultBatchBuilder:
     from .results import ResultBatchBuilder
 
     zone = spark.conf.get("spark.sql.session.timeZone") or ""
-    return ResultBatchBuilder(schema, function_name(fn), is_utc=zone.upper() in _UTC)
+    return ResultBatchBuilder(
+        schema, function_name(fn), is_utc=zone.upper() in _UTC, hides_values=table.reader.has_keys
+    )

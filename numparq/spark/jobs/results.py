@@ -29,13 +29,15 @@ _ACCEPTED_KINDS = {
 class ResultBatchBuilder:
     """Builder of record batches of `schema` from a function's frames.
 
-    `name` is the function's, for messages; `is_utc`: timestamps without a time zone may become instants.
+    `name` is the function's, for messages; `is_utc`: timestamps without a time zone may become instants. With
+    `hides_values`, no message quotes a value.
     """
 
-    def __init__(self, schema: StructType, name: str, *, is_utc: bool) -> None:
+    def __init__(self, schema: StructType, name: str, *, is_utc: bool, hides_values: bool = False) -> None:
         self.schema = schema
         self._name = name
         self._is_utc = is_utc
+        self._hides_values = hides_values
 
     def from_frame(self, frame: Any) -> Iterator[pa.RecordBatch]:
         """Yield a frame as record batches of the schema, cast without loss.
@@ -87,10 +89,11 @@ class ResultBatchBuilder:
                 f"{self.schema[field.name].dataType.simpleString()}"
             ) from None
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            reason = "values of encrypted files are not shown" if self._hides_values else str(error)
             raise ValueError(
                 f"column {field.name!r} in the result of {self._name} ({values.dtype}) has values that do not fit "
-                f"{self.schema[field.name].dataType.simpleString()} of the schema: {error}"
-            ) from error
+                f"{self.schema[field.name].dataType.simpleString()} of the schema: {reason}"
+            ) from (None if self._hides_values else error)
         if not nullable and array.null_count:
             raise ValueError(
                 f"column {field.name!r} in the result of {self._name} has nulls, but the schema does not allow them"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from numparq.errors import ParquetError
+from numparq.errors import ParquetError, SchemaError, UnsupportedError
 from numparq.spark.schema.user_schema import FieldFinder, find_fields
 from numparq.spark.tasks import begin_task
 
@@ -49,7 +49,12 @@ class BatchReader:
             yield from made.from_row_count(self.split_reader.count(split))
             return
         for table in self.split_reader.tables(split):
-            yield from made.from_table(table)
+            try:
+                yield from made.from_table(table)
+            except ParquetError as error:
+                if self.split_reader.has_keys:
+                    _hide_values(error)
+                raise
 
     def _locate_error(self, error: ParquetError, split: Split) -> None:
         """Add the file to an error, by reading the split's files one by one."""
@@ -63,3 +68,15 @@ class BatchReader:
                 error.where.update(found.where)
             error.where.setdefault("file", part.file.name)
             return
+
+
+def _hide_values(error: ParquetError) -> None:
+    """Replace the message of a cast that may quote a value of an encrypted column, and drop its causes."""
+    if isinstance(error, SchemaError):  # of types and nulls
+        return
+    advice = '; use nanoseconds="floor" to truncate timestamps' if isinstance(error, UnsupportedError) else ""
+    error.message = (
+        f"a value cannot be stored as Spark's type of its column{advice}; values of encrypted files are not shown"
+    )
+    error.args = (error.message,)
+    error.__cause__ = error.__context__ = None
