@@ -15,6 +15,7 @@ from .files import DatasetListing
 if TYPE_CHECKING:
     from numparq.format.open_file import OpenFile
 
+ANOTHER_VERSION = "the part is another version than that of expected_parts"
 PartNames = Collection[str] | Mapping[str, str | None]
 
 
@@ -47,9 +48,13 @@ class ExpectedParts:
 
     def check_version(self, listing: DatasetListing, part: DataFile, file: OpenFile | None) -> None:
         """Raise InvalidFileError if an open part, None for one of zero bytes, has another fingerprint."""
-        expected = self._fingerprints[part_names(listing, [part])[0]]
+        expected = self.fingerprint_of(listing, part)
         if expected is not None and (file is None or fingerprint(file) != expected):
-            raise InvalidFileError("the part is another version than that of expected_parts", file=part.name)
+            raise InvalidFileError(ANOTHER_VERSION, file=part.name)
+
+    def fingerprint_of(self, listing: DatasetListing, part: DataFile) -> str | None:
+        """Return the fingerprint that a part must have; None if any will do."""
+        return self._fingerprints[part_names(listing, [part])[0]]
 
 
 def fingerprint(file: OpenFile) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from numparq.dataset.discover.expected_parts import ANOTHER_VERSION, fingerprint
 from numparq.dataset.discover.files import DatasetListing
 from numparq.dataset.discover.open_files import open_files
 from numparq.dataset.listing.files import DataFile
@@ -62,6 +63,8 @@ def open_split_files(
         for part, file in zip(parts, files, strict=True):
             if not _is_planned(part, file):
                 raise InvalidFileError(_CHANGED, file=part.file.name)
+            if part.fingerprint is not None and part.fingerprint != fingerprint(file):
+                raise InvalidFileError(ANOTHER_VERSION, file=part.file.name)
         yield files
     finally:
         for file in files:

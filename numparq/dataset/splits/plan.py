@@ -101,9 +101,17 @@ def plan_byte_splits(snapshot: DatasetSnapshot, query: SplitQuery, split_bytes: 
     share = _share(query)
     total = sum(int((file.size or 0) * share) for file in files)
     capacity = max(min(split_bytes, total // min_splits), 1)
-    pieces = [(place, *piece) for place, file in enumerate(files) for piece in _byte_pieces(file, share, capacity)]
+    pieces = [
+        (place, part._replace(fingerprint=_expected_fingerprint(snapshot, file)), num_bytes)
+        for place, file in enumerate(files)
+        for part, num_bytes in _byte_pieces(file, share, capacity)
+    ]
     runs = pack_pieces([place for place, _, _ in pieces], [size for _, _, size in pieces], split_bytes, min_splits)
     return [_byte_split(pieces[run.start : run.stop]) for run in runs]
+
+
+def _expected_fingerprint(snapshot: DatasetSnapshot, file: DataFile) -> str | None:
+    return None if snapshot.expected is None else snapshot.expected.fingerprint_of(snapshot.listing, file)
 
 
 def _with_sizes(files: Sequence[DataFile], filesystem: Any) -> list[DataFile]:

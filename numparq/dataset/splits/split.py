@@ -39,12 +39,15 @@ class SplitPart(NamedTuple):
         Start and exclusive end (None: end of file); selects the row groups whose mid-point lies in it.
     digest : bytes or None
         Digest of the footer, if it was read when planned.
+    fingerprint : str or None
+        Fingerprint that the file must have, if it was not opened when planned (`ExpectedParts`).
     """
 
     file: DataFile
     groups: tuple[RowGroupRange, ...] | None
     byte_range: tuple[int, int | None] | None = None
     digest: bytes | None = None
+    fingerprint: str | None = None
 
 
 class Split(NamedTuple):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from numparq.column.projection import check_names
+from numparq.dataset.discover.expected_parts import PartNames
 from numparq.dataset.discover.snapshot import DatasetSnapshot
 from numparq.dataset.listing.file_filter import ALL_FILES, FileFilter
 from numparq.dataset.prune.pruners import FilePruner
@@ -108,6 +109,7 @@ def split_table(
     threads: int | None = 1,
     calendar: SparkCalendar | None = None,
     decryption: KeySource | str | None = None,
+    expected_parts: PartNames | None = None,
 ) -> SplitTable:
     """Divide a table into splits, to be read by separate processes.
 
@@ -145,6 +147,8 @@ def split_table(
     decryption : Decryption or str, optional
         As in `numparq.Dataset`: with the name of a provider, the table and its reader can be pickled; other processes
         resolve the name.
+    expected_parts : collection of str, or dict of str to (str or None), optional
+        As in `numparq.Dataset`.
 
     Returns
     -------
@@ -184,7 +188,7 @@ def split_table(
 
     def divided() -> SplitTable:
         place = OpenedPath(path, storage_options, filesystem)
-        contents = _contents(place, partitioning, schema, resolve, table_format, file_filter, keys)
+        contents = _contents(place, partitioning, schema, resolve, table_format, file_filter, keys, expected_parts)
         contents.calendar = calendar
         with closing(contents):
             query = SplitQuery(contents, pruners, columns, choices, plan_files)
@@ -215,10 +219,12 @@ def _contents(
     table_format: str,
     file_filter: FileFilter,
     keys: KeySource | None,
+    expected_parts: PartNames | None,
 ) -> DatasetSnapshot:
     """List the files, and set the types of partition columns, none of them a Categorical."""
     given = "hive" if callable(partitioning) else partitioning
-    contents = DatasetSnapshot(path, given, None, schema, resolve, None, table_format, file_filter, keys)
+    options = resolve, None, table_format, file_filter, keys, expected_parts
+    contents = DatasetSnapshot(path, given, None, schema, *options)
     types = partitioning(contents.listing) if callable(partitioning) else given
     contents.partitions = SchemaOnlyPartitions.from_listing(contents.listing, types)
     return contents

@@ -45,6 +45,7 @@ _OPTIONS = (
     "pruners",
     "verify_crc",
     "decryption",
+    "expected_parts",
 )
 _DATASET_OPTIONS = (
     "partitioning",
@@ -53,6 +54,7 @@ _DATASET_OPTIONS = (
     "storage_options",
     "filesystem",
     "decryption",
+    "expected_parts",
 )  # arguments of `Dataset`
 
 _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "UTC+0", "+00:00", "GMT+0", "UCT", "ZULU"}
@@ -130,8 +132,8 @@ def map_pandas(
         Maximum rows of a frame. By default a frame is a whole split, of about `split_bytes` stored bytes.
     **options
         As in `numparq.spark.read`: runtime_filters, split_bytes, min_splits, partitioning, resolve, table_format,
-        storage_options, filesystem, include, verify_crc, decryption. By default there are at least as many splits as
-        tasks run at a time, if rows can be divided so.
+        storage_options, filesystem, include, verify_crc, decryption, expected_parts. By default there are at least as
+        many splits as tasks run at a time, if rows can be divided so.
 
     Returns
     -------

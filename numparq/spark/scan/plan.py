@@ -109,6 +109,7 @@ def _split_table(request: ReadRequest, columns: list[Any] | None, schema: list[A
         threads=1,
         calendar=request.calendar,
         decryption=request.decryption,
+        expected_parts=request.expected_parts,
         **given,
     )
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from numparq.dataset.discover.expected_parts import PartNames
     from numparq.expr.runtime_filter import RuntimeFilter
     from numparq.typing import ColumnName, Columns, Filters, PathLike, StorageOptions
 
@@ -47,6 +48,7 @@ def read(
     verify_crc: bool = True,
     nanoseconds: str = "exact",
     decryption: str | None = None,
+    expected_parts: PartNames | None = None,
 ) -> DataFrame:
     """Read Parquet files into a Spark DataFrame.
 
@@ -91,6 +93,8 @@ def read(
     decryption : str, optional
         Name ``"package.module:attribute"`` of what provides the keys of encrypted files on the driver and in tasks
         (``docs/encryption.md``); keys themselves are refused.
+    expected_parts : collection of str, or dict of str to (str or None), optional
+        As in `numparq.Dataset`.
 
     Returns
     -------
@@ -140,6 +144,7 @@ def read(
         verify_crc=verify_crc,
         nanoseconds=nanoseconds,
         decryption=decryption,
+        expected_parts=expected_parts,
         **settings,
     )
     request = _with_runtime_filters(spark, request, runtime_filters, wanted)

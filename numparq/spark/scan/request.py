@@ -14,6 +14,7 @@ from numparq.spark.schema.user_schema import FieldFinder, find_fields, find_fiel
 from numparq.util.arguments import check_positive_int
 
 if TYPE_CHECKING:
+    from numparq.dataset.discover.expected_parts import PartNames
     from numparq.expr.runtime_filter import RuntimeFilter
     from numparq.typing import ColumnName, Filters, PathLike, StorageOptions
 
@@ -51,6 +52,7 @@ class ReadRequest:
     infers_partitions: bool = True
     calendar: SparkCalendar = SPARKS_CALENDAR
     decryption: str | None = None
+    expected_parts: PartNames | None = None
 
     def __post_init__(self) -> None:
         if self.decryption is not None:

@@ -128,3 +128,17 @@ def test_changed_files_are_noticed(folder):
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(InvalidFileError, match="has changed since the table was divided"):
         rows_of(table)
+
+
+@pytest.mark.parametrize("plan_files", [None, 1], ids=["by rows", "by bytes"])
+def test_splits_notice_other_parts(folder, plan_files):
+    decryption = Decryption(FOOTER, KEYS)
+    with numparq.Dataset(folder, decryption=decryption) as dataset:
+        parts = dataset.parts
+    options = {"decryption": decryption, "plan_files": plan_files, "split_bytes": 20_000}
+    assert len(rows_of(split_table(folder, expected_parts=parts, **options))) == len(ROWS)
+    with pytest.raises(InvalidFileError, match="another version than that of expected_parts"):
+        rows_of(split_table(folder, expected_parts=parts | {"k=1/1.parquet": parts["k=0/0.parquet"]}, **options))
+    (folder / "k=1/1.parquet").unlink()
+    with pytest.raises(InvalidFileError, match=r"parts of expected_parts are missing: 'k=1/1\.parquet'"):
+        split_table(folder, expected_parts=parts, **options)

@@ -226,6 +226,12 @@ def test_parts_are_tied_to_their_paths(spark, tmp_path, provider):
     first.write_bytes(contents[1]), second.write_bytes(contents[0])
     with pytest.raises(numparq.DecryptionError, match="AAD prefix differs"):
         numparq.spark.read(spark, str(folder), decryption=parts)
+    first.write_bytes(contents[0]), second.write_bytes(contents[1])
+    expected = numparq.Dataset(folder, decryption=parts).parts
+    assert numparq.spark.read(spark, str(folder), decryption=parts, expected_parts=expected).count() == 4000
+    second.unlink()
+    with pytest.raises(numparq.InvalidFileError, match="parts of expected_parts are missing"):
+        numparq.spark.read(spark, str(folder), decryption=parts, expected_parts=expected)
 
 
 def test_jobs_of_the_writer_hold_names_alone(spark, tmp_path, provider):
