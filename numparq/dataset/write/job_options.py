@@ -99,7 +99,9 @@ class JobOptions:
         if self.schema is not None:
             leaves = OpenFile(self.empty_file()).schema
             if self.encryption is not None:
-                self.encryption.file_keys([leaf.path for leaf in leaves])  # raises for names that match no column
+                self.encryption.file_keys(
+                    [leaf.path for leaf in leaves], tuple
+                )  # raises for names that match no column
 
     def empty_file(self) -> bytes:
         """Encode a file with the columns of the schema and no rows, for this process alone: it is never encrypted."""

@@ -150,3 +150,18 @@ def test_a_writer_killed_at_any_step(tmp_path, step, replaces, is_shared):
     recover(tmp_path, abandoned=True)
     assert numbers(tmp_path) == read
     assert_each_file_has_its_own(tmp_path)
+
+
+def test_shared_jobs_with_a_schema(tmp_path):
+    schema = {"key": "int64", "number": "int64"}
+    with pytest.raises(numparq.SchemaError, match="column_keys names 'none'"):
+        numparq.dataset.SharedJob.begin(
+            tmp_path / "data",
+            schema=schema,
+            encryption=KmsEncryption(MemoryKms(), "kf", {"kc1": ["none"]}, internal_key_material=False),
+        )
+    job = numparq.dataset.SharedJob.begin(tmp_path / "data", schema=schema, encryption=external())
+    with job.task("1") as task:
+        task.write(OLD)
+    assert job.commit([task.message])
+    assert numbers(tmp_path / "data") == [1, 2, 3, 4]

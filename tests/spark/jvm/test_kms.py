@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import numpy as np
@@ -144,3 +145,44 @@ def test_ours_rotates_files_of_spark(spark, kms_in_java, tmp_path):
         assert numparq.rotate_master_keys(tmp_path / "a", MemoryKms(), double_wrapping=False) == 1
         assert_spark_reads(spark, tmp_path / "a")
     assert_numparq_reads(tmp_path / "a")
+
+
+PROVIDER = """
+import numparq
+from numparq.keys.clients import FileKms
+
+def reading():
+    return numparq.KmsDecryption(FileKms({path!r}))
+
+def writing():
+    column_keys = {{"kc1": ["a"], "kc2": ["s"]}}
+    return numparq.KmsEncryption(FileKms({path!r}), "kf", column_keys, internal_key_material=False)
+"""
+
+
+@pytest.fixture
+def providers(spark, tmp_path, monkeypatch):
+    """Return the name of a module of providers that the driver and the workers can import."""
+    name = "kms_of_spark_tests"
+    (tmp_path / "providers").mkdir()
+    path = tmp_path / "providers" / "keys.json"
+    path.write_text(json.dumps({name: base64.b64encode(key).decode() for name, key in MASTER_KEYS.items()}))
+    path.chmod(0o600)
+    (path.parent / f"{name}.py").write_text(PROVIDER.format(path=str(path)))
+    monkeypatch.syspath_prepend(path.parent)
+    spark.sparkContext.addPyFile(str(path.parent / f"{name}.py"))
+    return name
+
+
+def test_the_data_source_stores_key_material_next_to_its_files(spark, registered, kms_in_java, providers, tmp_path):
+    path = tmp_path / "table"
+    rows = spark.createDataFrame(FRAME).repartition(3)
+    rows.write.format("numparq").option("encryption", f"{providers}:writing").mode("append").save(str(path))
+    assert len([*path.glob("_KEY_MATERIAL_FOR_*.json")]) == len([*path.glob("part-*")]) > 1
+    read = spark.read.format("numparq").option("decryption", f"{providers}:reading").load(str(path))
+    expected = FRAME.sort_values("a", ignore_index=True)
+    frames = [read.toPandas(), numparq.read_parquet(path, decryption=KmsDecryption(MemoryKms()))]
+    with hadoop_options(spark, {"parquet.encryption.key.material.store.internally": "false"}):
+        frames.append(spark.read.parquet(str(path)).toPandas())
+    for frame in frames:
+        pd.testing.assert_frame_equal(frame.sort_values("a", ignore_index=True), expected, check_dtype=False)
