@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, BinaryIO
 
+DEFINITION = Path(__file__).resolve().parents[1] / "thrift" / "parquet.thrift"
 Range = tuple[int, int]
 """First byte in the file, and the one behind the last."""
 
@@ -18,14 +20,14 @@ def thrift_struct(raw: BinaryIO, position: int, length: int, name: str) -> tuple
     int
         How many of the `length` bytes it takes.
     """
+    import thriftpy2
     from thriftpy2.protocol.compact import TCompactProtocol
     from thriftpy2.transport import TMemoryBuffer
 
-    from numparq.format.thrift.idl import thrift_module
-
+    definition = thriftpy2.load(str(DEFINITION), module_name="numparq_parquet_thrift")
     raw.seek(position)
     buffer = TMemoryBuffer(raw.read(length))
-    made = getattr(thrift_module(), name)()
+    made = getattr(definition, name)()
     made.read(TCompactProtocol(buffer))
     return made, length - len(buffer.read(length))
 

@@ -138,6 +138,12 @@ COMMANDS: dict[str, Command] = {
         ),
     ),
     "warmup": ("warmup", "warmup", "compile all kernels now, so that later processes need not", ()),
+    "doctor": (
+        "doctor",
+        "doctor",
+        "print versions, where kernels come from, and what is slow here and why",
+        (("--json", {"action": "store_true", "dest": "as_json", "help": "print the report as JSON"}),),
+    ),
     "demo": (
         "demo",
         "demo",

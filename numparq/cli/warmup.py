@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from numparq.format.footer.file_metadata import warm_up as keep_tables
 from numparq.kernels.kernel_groups import warmup as compile_kernels
 from numparq.util import disk_cache
 
@@ -24,7 +23,6 @@ def warmup() -> None:
     console = open_console()
     began = time.perf_counter()
     mode = compile_kernels()
-    keep_tables()
     console.print(f"kernels are ready after {time.perf_counter() - began:.1f} s{RUN_BY[mode]}; {_cache_location()}")
 
 

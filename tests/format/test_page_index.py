@@ -21,7 +21,6 @@ from numparq.format.page_index import (
 )
 from numparq.format.schema_node import SchemaNode
 from numparq.format.size_statistics import PageSizeStatistics
-from numparq.format.thrift.idl import thrift_module
 from support.data.statistics_columns import (
     BYTES,
     NAN,
@@ -31,6 +30,7 @@ from support.data.statistics_columns import (
     float_bounds,
     to_leaf_values,
 )
+from support.thrift_definition import thrift_module
 from support.written_statistics import column_index, offset_index, read_back, size_statistics
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import shutil
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -16,14 +13,15 @@ import pytest
 
 import numparq
 from numparq.cli import main
-from numparq.format.thrift.idl import idl_text
+from numparq.kernels.compile.targets import LIBRARY_TARGETS
+from support.thrift_definition import TABLES
 
 PACKAGE = Path(numparq.__file__).resolve().parent
 REPOSITORY = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 # Extras of users, each with what it adds; the others are for development.
-EXTRAS = ("arrow", "fsspec", "geo", "encryption", "aws", "spark")
+EXTRAS = ("jit", "arrow", "fsspec", "geo", "encryption", "aws", "spark")
 # Modules that a dependency of another name brings.
 BROUGHT_BY = {
     "dateutil": "pandas",
@@ -72,6 +70,17 @@ def test_mypy_ignores_missing_types_of_imported_libraries_only():
     assert sorted(libraries - imported()) == []
 
 
+def test_numba_is_required_where_wheels_have_no_library():
+    (requirement,) = [each for each in PROJECT["dependencies"] if each.startswith("numba")]
+    version, _, marker = requirement.partition("; ")
+    assert PROJECT["optional-dependencies"]["jit"] == [version]
+    for machine in LIBRARY_TARGETS:
+        assert not eval(marker, {"sys_platform": "linux", "platform_machine": machine})
+        assert eval(marker, {"sys_platform": "darwin", "platform_machine": machine})
+    assert eval(marker, {"sys_platform": "linux", "platform_machine": "ppc64le"})
+    assert eval(marker, {"sys_platform": "win32", "platform_machine": "AMD64"})
+
+
 def test_project_has_addresses():
     assert PROJECT["urls"].keys() == {"Homepage", "Documentation", "Changelog", "Source", "Issues"}
 
@@ -83,35 +92,18 @@ def test_command_prints_its_version(capsys):
     assert capsys.readouterr().out == f"numparq {numparq.__version__}\n"
 
 
-IDL, PACKAGED_IDL = "thrift/parquet.thrift", "numparq/format/thrift/parquet.thrift"
-
-
-def test_format_definition_is_in_one_place_and_builds_package_it():
-    """The definition itself lies in thrift/; as a link, it became a text file with a path in it."""
-    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"][IDL] == PACKAGED_IDL
-    definition = REPOSITORY / IDL
-    assert not definition.is_symlink()
-    assert "struct FileMetaData {" in definition.read_text()
-    assert idl_text() == definition.read_text()
-    assert not (REPOSITORY / PACKAGED_IDL).exists(), "a second copy, which would be read in place of the first"
-
-
-def test_installed_package_reads_its_own_copy(tmp_path):
-    """An installed package has no folder thrift/ around it."""
-    shutil.copytree(PACKAGE, tmp_path / "numparq", ignore=shutil.ignore_patterns("__pycache__"))
-    code = "from numparq.format.thrift import idl; print(idl.__file__, len(idl.idl_text()))"
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert "FileNotFoundError" in alone.stderr
-    shutil.copy(REPOSITORY / IDL, tmp_path / PACKAGED_IDL)
-    built = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert built.stdout.split() == [str(tmp_path / "numparq/format/thrift/idl.py"), str(len(idl_text()))]
+def test_format_definition_is_not_packaged():
+    """Its tables are; a second copy would have to be kept equal."""
+    assert (REPOSITORY / "numparq/format/thrift/parquet.json").is_file()
+    assert not (REPOSITORY / "numparq/format/thrift/parquet.thrift").exists()
+    assert "struct FileMetaData {" in (REPOSITORY / "thrift/parquet.thrift").read_text()
 
 
 @pytest.mark.slow
-def test_wheel_contains_the_format_definition(tmp_path):
+def test_wheel_without_a_library_contains_the_tables(tmp_path, monkeypatch):
     wheel_builder = pytest.importorskip("hatchling.builders.wheel", reason="hatchling, which builds, is not installed")
+    monkeypatch.setenv("NUMPARQ_WHEEL_MACHINE", "none")
     (path,) = wheel_builder.WheelBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])
+    assert path.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(path) as wheel:
-        assert wheel.read(PACKAGED_IDL) == (REPOSITORY / IDL).read_bytes()
+        assert wheel.read("numparq/format/thrift/parquet.json") == TABLES.read_bytes()

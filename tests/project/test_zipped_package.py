@@ -14,12 +14,11 @@ from support.zipped_package import python_without_numparq, zip_package
 pytestmark = pytest.mark.slow
 
 PROGRAM = """
-import pickle, sys
+import sys
 import numparq
 assert numparq.__file__ == sys.argv[1] + "/numparq/__init__.py", numparq.__file__
 import pandas as pd
 from numparq.format import LogicalType, SchemaNode
-from numparq.format.thrift.idl import thrift_module
 
 parts = (SchemaNode("metadata", repetition=0, physical=6), SchemaNode("value", repetition=0, physical=6))
 variant = SchemaNode("v", logical=LogicalType("VARIANT"), children=parts)
@@ -30,8 +29,6 @@ assert read.pop("v").tolist() == frame.pop("v").tolist(), read
 pd.testing.assert_frame_equal(read, frame)
 assert numparq.read_parquet("installed.parquet", filters="n > 1")["n"].tolist() == [3]
 assert not [each for each in numparq.verify("zipped.parquet") if each.severity == "error"]
-statistics = thrift_module().Statistics(min_value=b"a")
-assert pickle.loads(pickle.dumps(statistics)) == statistics
 """
 
 

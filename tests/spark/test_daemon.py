@@ -88,7 +88,10 @@ def test_no_thread_runs_before_the_fork(daemon_report):
 
 def test_workers_import_nothing_more_to_read(daemon_report):
     """The first read imports no numparq module and loads no kernel."""
-    assert daemon_report["read"] == [[10, 5, "object", [], False]] * 2
+    from numparq.kernels.kernel_groups import kernels
+
+    kernels.load()
+    assert daemon_report["read"] == [[10, 5, kernels.mode, [], False]] * 2
 
 
 def test_workers_have_different_random_seeds(daemon_report):

@@ -8,7 +8,6 @@ import sysconfig
 from pathlib import Path
 
 import numparq
-from numparq.format.thrift.idl import idl_text
 
 
 def zip_package(folder: Path) -> Path:
@@ -16,7 +15,6 @@ def zip_package(folder: Path) -> Path:
     package = Path(numparq.__file__).parent
     copy = folder / "copy"
     shutil.copytree(package, copy / "numparq", ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "numparq/format/thrift/parquet.thrift").write_text(idl_text())  # by a build, in a checkout
     return Path(shutil.make_archive(str(folder / "numparq"), "zip", copy))
 
 

@@ -41,7 +41,7 @@ def pages_of(data: bytes, column: int, row_group: int = 0) -> list[tuple[int, in
     import thriftpy2.protocol.compact as compact
     import thriftpy2.transport as transport
 
-    from numparq.format.thrift.idl import thrift_module
+    from support.thrift_definition import thrift_module
 
     index = thrift_module().OffsetIndex()
     raw = transport.TMemoryBuffer(data[start : start + chunk.offset_index_length])

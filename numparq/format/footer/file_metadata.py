@@ -355,5 +355,5 @@ def parse_footer(data: np.ndarray, length: int) -> Footer:
 
 
 def warm_up() -> None:
-    """Build the cached tables that the first read would otherwise build."""
+    """Load the tables that the first read would otherwise load."""
     load_idl()

@@ -16,6 +16,7 @@ from support.data.thrift_structs import IDL
 from support.kernels.engines import COMPILED
 from support.kernels.thrift_structs import read_struct
 from support.oracles import thrift as oracle
+from support.thrift_definition import TABLES, tables_text
 
 
 def to_record(thing):
@@ -146,15 +147,7 @@ def test_enums_equal_the_idl():
         idl.Nothing  # noqa: B018
 
 
-def test_idl_is_cached_on_disk(tmp_path, monkeypatch):
-    expected = load_idl()
-    monkeypatch.setenv("NUMPARQ_CACHE_DIR", str(tmp_path / "cache"))
-    load_idl.cache_clear()
-    try:
-        assert load_idl() == expected
-        monkeypatch.setattr("numparq.format.thrift.idl.thrift_module", lambda: pytest.fail("parsed once more"))
-        load_idl.cache_clear()
-        assert load_idl() == expected
-    finally:
-        load_idl.cache_clear()
-    assert len(expected.structs) > 50
+def test_tables_are_those_of_the_definition():
+    """Else run tests/support/thrift_definition.py."""
+    assert TABLES.read_text() == tables_text()
+    assert len(load_idl().structs) > 50

@@ -6,8 +6,8 @@ import random
 
 from hypothesis import strategies as st
 
-from numparq.format.thrift.idl import thrift_module
 from support.oracles import thrift as twin
+from support.thrift_definition import thrift_module
 
 IDL = thrift_module()
 KNOWN = {kind.__name__: kind for sort in ("structs", "unions") for kind in IDL.__thrift_meta__[sort]}

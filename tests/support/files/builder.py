@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from numparq.format.thrift.idl import idl_text
+from support.thrift_definition import idl_text
 
 MAGIC = b"PAR1"
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)

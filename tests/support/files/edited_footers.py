@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from thriftpy2.protocol.compact import TCompactProtocolFactory
 from thriftpy2.utils import deserialize, serialize
 
-from numparq.format.thrift.idl import thrift_module
+from support.thrift_definition import thrift_module
 
 PROTOCOL = TCompactProtocolFactory()
 THRIFT = thrift_module()

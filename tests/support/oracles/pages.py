@@ -27,7 +27,7 @@ Row = Value | None
 def idl() -> ModuleType:
     import thriftpy2
 
-    from numparq.format.thrift.idl import idl_text
+    from support.thrift_definition import idl_text
 
     return thriftpy2.load_fp(io.StringIO(idl_text()), module_name="twins_parquet_thrift")
 
