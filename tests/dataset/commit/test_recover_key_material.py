@@ -153,7 +153,8 @@ def test_a_writer_killed_at_any_step(tmp_path, step, replaces, is_shared):
 
 
 def test_shared_jobs_with_a_schema(tmp_path):
-    schema = {"key": "int64", "number": "int64"}
+    pa = pytest.importorskip("pyarrow")
+    schema = pa.schema({"key": pa.int64(), "number": pa.int64()})
     with pytest.raises(numparq.SchemaError, match="column_keys names 'none'"):
         numparq.dataset.SharedJob.begin(
             tmp_path / "data",
