@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from numparq.dataset.discover.files import DatasetListing
 from numparq.dataset.partitions.columns import DatasetPartitions
 from numparq.dataset.write.shared_job import SharedJob
-from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.errors import InvalidFileError, ParquetError, SchemaError, UnsupportedError
 from numparq.format.logical_type import LogicalType
 from numparq.format.physical_type import BYTE_ARRAY
 from numparq.util.arguments import thread_count
@@ -21,7 +21,7 @@ from .metadata import LATEST_VERSION, StoreIndex, index_column
 from .own_metadata import OwnMetadata
 from .part import StorePart
 from .read_rows import can_be_read, read_rows, value_type
-from .rows import StoreRow, common_type
+from .rows import BLOOM_TYPES, StoreRow, common_type
 from .write import PartLayout, cells_type, divide_rows, write_part
 
 _MOST_PARTS = 8
@@ -113,6 +113,9 @@ class StoreUpdate:
                 for file, name in zip(files.files, files.ids, strict=True)
                 if name is None
             ]
+            if indexed.failures and not indexed.rows and not parts:
+                name, reason = indexed.failures[0]
+                raise UnsupportedError(f"no file can be indexed; the first: {reason}", file=name)
             layout = self._layout(indexed, values, [] if plan.gone else parts)
             if not indexed.rows and parts and not plan.gone:
                 job.abort()
@@ -170,6 +173,7 @@ class StoreUpdate:
         """Return the columns of the parts to write; rows with values of other types than most files' are dropped."""
         indexes = self._indexes()
         types: list[CellType] = []
+        self._check_filters(indexed)
         for position, definition in enumerate(self.definitions):
             fixed = [kind for part in staying if (kind := value_type(part, indexes[position])) is not None]
             kinds = fixed or [known for each in indexed.types if (known := each[position]) is not None]
@@ -179,6 +183,16 @@ class StoreUpdate:
             types.append(kind)
         named = [replace(index, type=cells_type(index.name, kind)) for index, kind in zip(indexes, types, strict=True)]
         return PartLayout(self.identifier, values.types, named, types)
+
+    def _check_filters(self, indexed: IndexedFiles) -> None:
+        """Raise UnsupportedError for a Bloom filter on a column of which no file has integers or strings."""
+        for position, definition in enumerate(self.definitions):
+            kinds = {known.spark for each in indexed.types if (known := each[position]) is not None}
+            if isinstance(definition, BloomFilter) and kinds and kinds.isdisjoint(BLOOM_TYPES):
+                raise UnsupportedError(
+                    f"Bloom filters hold integers and strings, not {', '.join(map(str, kinds))}",
+                    column=definition.column,
+                )
 
     def _drop_others(self, indexed: IndexedFiles, position: int, kind: CellType) -> None:
         fits = [each[position] in (None, kind) for each in indexed.types]

@@ -21,7 +21,7 @@ from .spark_bloom import build_cell, hash_integers, hash_texts
 from .summary.summarize import ColumnSummary, Wish, summarize_file, summarize_files
 
 _EVERY = 1 << 40  # no limit of distinct values
-_BLOOM_TYPES = ("byte", "short", "integer", "long", "string")
+BLOOM_TYPES = ("byte", "short", "integer", "long", "string")
 _SUPPLEMENTARY, _PRIVATE = 0xF0, 0xEE
 
 BoundsCell = tuple[bytes | None, bytes | None]
@@ -122,8 +122,8 @@ class RowBuilder:
         values = _plain_values(leaf, summary)
         if isinstance(definition, ValueList):
             return kind, _value_list(leaf, values, kind, convert)
-        if kind.spark not in _BLOOM_TYPES:
-            raise UnsupportedError(f"Bloom filters hold integers and strings, not {kind.spark}", column=leaf.name)
+        if kind.spark not in BLOOM_TYPES:
+            return kind, None  # says nothing
         items = [converted for value in values if (converted := convert(value)) is not None]
         return kind, _bloom_filter(definition, kind, items)
 

@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
-from numparq import InvalidFileError, SchemaError, col
+from numparq import InvalidFileError, SchemaError, UnsupportedError, col
 from numparq.dataset.write.shared_job import SharedJob
 from numparq.format.key_values.spark import ROW_METADATA
 from numparq.skipping import BloomFilter, MinMax, Store, ValueList
 from numparq.skipping.index_files import FileListing
+from support.io.object_store import ObjectStore
 from support.random_stores import recent_files
 from support.store_parts import bounds, lists, write_part
 
@@ -283,7 +284,8 @@ def test_nested_columns_and_names(tmp_path):
 
 
 def test_indexes_that_cannot_be_built(tmp_path):
-    write(tmp_path / "d", "a.parquet", x=[1.5], l=[[1]])
+    write(tmp_path / "d", "a.parquet", x=[1.5])
+    write(tmp_path / "l", "a.parquet", l=[[1]])
     write(tmp_path / "d", "b.parquet", x=[2.5], X=[2])
     with pytest.raises(ValueError, match="two indexes minmax"):
         Store.build(tmp_path / "d", base=tmp_path, indexes=[MinMax("x"), MinMax("X")])
@@ -297,12 +299,10 @@ def test_indexes_that_cannot_be_built(tmp_path):
         Store.build(tmp_path / "d/a.parquet", base=tmp_path)
     failures = dict(Store.build(tmp_path / "d", folder=tmp_path / "f", indexes=[MinMax("x")]).last_change.failures)
     assert list(map(os.path.basename, failures)) == ["b.parquet"], "two columns that differ in case"
-    failures = Store.build(tmp_path / "d", folder=tmp_path / "g", indexes=[BloomFilter("x")]).last_change.failures
-    assert "Bloom filters hold integers and strings, not double" in failures[0][1]
-    failures = Store.build(
-        tmp_path / "d", folder=tmp_path / "h", indexes=[MinMax("l.list.element")]
-    ).last_change.failures
-    assert "inside lists" in failures[0][1]
+    with pytest.raises(UnsupportedError, match="Bloom filters hold integers and strings, not double"):
+        Store.build(tmp_path / "d", folder=tmp_path / "g", indexes=[BloomFilter("x")])
+    with pytest.raises(UnsupportedError, match=r"no file can be indexed; the first: .* inside lists"):
+        Store.build(tmp_path / "l", folder=tmp_path / "h", indexes=[MinMax("l.list.element")])
 
 
 def test_an_index_of_others_is_not_refreshed(data, tmp_path):
@@ -450,23 +450,44 @@ def test_legacy_calendar_has_no_rows(tmp_path):
     table = pa.table({"x": pa.array([1], pa.date32())}).replace_schema_metadata(keys)
     (tmp_path / "d").mkdir()
     pq.write_table(table, tmp_path / "d/a.parquet")
-    failures = Store.build(tmp_path / "d", base=tmp_path, indexes=[MinMax("x")]).last_change.failures
-    assert "legacy calendar" in failures[0][1]
+    with pytest.raises(UnsupportedError, match="legacy calendar"):
+        Store.build(tmp_path / "d", base=tmp_path, indexes=[MinMax("x")])
 
 
-def test_memory_file_system(tmp_path):
-    """Stores and datasets on another file system, whose files have times."""
-    fsspec = pytest.importorskip("fsspec")
-    filesystem = fsspec.filesystem("memory")
-    for number in range(3):
-        numparq.to_parquet(pd.DataFrame({"x": [number]}), f"memory://sk/data/{number}.parquet")
-    try:
-        store = Store.build("memory://sk/data", folder="memory://sk/store", indexes=[MinMax("x")])
-        if store.last_change.failures:
-            assert "time of modification" in store.last_change.failures[0][1]
-            return
-        got = numparq.read_parquet("memory://sk/data", filters=x == 1, skipping=store)
-        assert got["x"].tolist() == [1]
-        assert len(store.select(x == 1, "memory://sk/data").skipped) == 2
-    finally:
-        filesystem.rm("/sk", recursive=True)
+class TimedStore(ObjectStore):
+    """Counts requests, and tells when files were modified."""
+
+    def find(self, path, maxdepth=None, withdirs=False, detail=False, **options):
+        found = super().find(path, maxdepth, withdirs, True, **options)
+        timed = {name: {**each, "mtime": each.get("created")} for name, each in found.items()}
+        return timed if detail else list(timed)
+
+
+def test_requests_on_an_object_store():
+    """A look-up reads the parts and the file that matches, not the footers of all files."""
+    objects = TimedStore()
+    for number in range(50):
+        frame = pd.DataFrame({"x": np.arange(100) + 100 * number, "user": [f"u{number}-{n}" for n in range(100)]})
+        objects.pipe(f"/data/{number:02}.parquet", numparq.to_parquet(frame))
+    indexes = [MinMax("x"), BloomFilter("user")]
+    store = Store.build("/data", folder="/store", indexes=indexes, filesystem=objects)
+    assert store.last_change.failures == []
+    assert store.dataset == "/data"
+    for filters in (x == 4321, "user = 'u7-5'"):
+        objects.reset()
+        want = numparq.read_parquet("/data", filters=filters, filesystem=objects)
+        without = len(objects.requests), objects.num_bytes
+        objects.reset()
+        fresh = Store("/store", filesystem=objects)
+        got = numparq.read_parquet("/data", filters=filters, filesystem=objects, skipping=fresh)
+        pd.testing.assert_frame_equal(got, want)
+        assert without[0] >= 50
+        assert len(objects.requests) <= 6
+        assert objects.num_bytes < without[1] / 3
+    objects.pipe("/data/07.parquet", numparq.to_parquet(pd.DataFrame({"x": [4321], "user": ["new"]})))
+    got = numparq.read_parquet("/data", filters=x == 4321, filesystem=objects, skipping=store)
+    assert len(got) == 2
+    assert store.refresh().added == 1
+    assert len(store.select(x == 4321, "/data").kept) == 2
+    store.drop()
+    assert not objects.exists("/store") or not objects.ls("/store")
