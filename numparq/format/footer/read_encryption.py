@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from numparq.errors import InvalidFileError
 from numparq.format.encryption_metadata import ColumnEncryption, EncryptionMetadata
 from numparq.format.thrift.decode import Record, read_record, root_record
-from numparq.format.thrift.layout import thrift_layout
+from numparq.format.thrift.layout import ThriftLayout, thrift_layout
 from numparq.io.source import Source, read_bytes
 
 from .encrypted_footer import leaf_paths, read_crypto_metadata
@@ -69,13 +70,28 @@ def _describe(
     )
 
 
+def _intact_words(
+    footer: Footer, layout: ThriftLayout, row_groups: np.ndarray, leaves: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the records of the chunks that can be read, and their leaf columns."""
+    words, intact = [np.empty((0, layout.words), np.int64)], []
+    for at in range(len(leaves)):
+        with suppress(InvalidFileError):
+            words.append(footer.chunks.read_stored_words(layout, row_groups[at : at + 1], leaves[at : at + 1]))
+            intact.append(at)
+    return np.concatenate(words), leaves[np.array(intact, np.intp)]
+
+
 def _encrypted_columns(footer: Footer) -> dict[tuple[str, ...], ColumnEncryption]:
-    """Return the leaf columns with an encrypted chunk, by their first one."""
+    """Return the leaf columns with an encrypted chunk, by the first one that is not damaged."""
     paths = leaf_paths(footer.schema_elements)
     num_row_groups = len(footer.row_group_num_rows)
     layout = thrift_layout("ColumnChunk", _BY_FOOTER_KEY, _BY_COLUMN_KEY, _SEALED)
     row_groups, leaves = np.divmod(np.arange(num_row_groups * len(paths)), max(len(paths), 1))
-    words = footer.chunks.read_stored_words(layout, row_groups, leaves)
+    try:
+        words = footer.chunks.read_stored_words(layout, row_groups, leaves)
+    except InvalidFileError:
+        words, leaves = _intact_words(footer, layout, row_groups, leaves)
     is_encrypted = words[:, 0] & (layout.bit("crypto_metadata") | layout.bit(_SEALED)) != 0
     columns = {}
     chunks = is_encrypted.nonzero()[0]

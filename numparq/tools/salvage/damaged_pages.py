@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from numparq.api.write import to_parquet
-from numparq.errors import InvalidFileError, ParquetError, SchemaError
+from numparq.errors import DecryptionError, InvalidFileError, ParquetError, SchemaError
 from numparq.file.readable_file import ReadableFile
 from numparq.file.writer import ParquetWriter
 from numparq.format.footer.file_metadata import Footer
@@ -179,7 +179,7 @@ def _column_types(schema: Schema) -> dict[str, list[tuple[Any, ...]]]:
 def _first_codec(file: ReadableFile) -> Codec:
     """Return the codec of the first column chunk, or ZSTD if there is none, or numparq cannot write it."""
     name = "ZSTD"
-    with suppress(InvalidFileError):
+    with suppress(InvalidFileError, DecryptionError):
         if not (file.num_row_groups and file.footer.num_leaves):
             return "zstd"
         codec = int(file.footer.chunks.read_table([0], [0])["codec"][0, 0])
@@ -253,7 +253,7 @@ def _check_is_salvageable(footer: Footer) -> None:
     """Raise InvalidFileError for a file whose column chunks lie in other files."""
     row_groups, columns = range(len(footer.row_group_num_rows)), range(footer.num_leaves)
     names: list[str] = []
-    with suppress(InvalidFileError):  # a damaged chunk
+    with suppress(InvalidFileError, DecryptionError):  # a damaged chunk
         external = np.argwhere(footer.chunks.read_table(row_groups, columns)["has_file_path"])
         names = list(filter(None, footer.chunks.read_texts("file_path", *external.T.tolist())))
     if names:

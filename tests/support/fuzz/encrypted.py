@@ -134,4 +134,32 @@ def _read(case: FuzzCase, rng: np.random.Generator, folder: Path, options: dict[
     return int(found.memory_usage(index=False, deep=True).sum())
 
 
-USES = tuple((f"read {options}", partial(_read, options=options)) for options in OPTIONS)
+def _verify(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
+    """Verify the file with keys and without; what a read refuses, verify with keys does not call sound."""
+    import numparq
+
+    numparq.verify(case.data)
+    found = numparq.verify(case.data, decryption=decryption())
+    if not found:
+        numparq.read_parquet(case.data, decryption=decryption())
+    return sum(len(str(deviation)) for deviation in found)
+
+
+def _salvage(case: FuzzCase, rng: np.random.Generator, folder: Path) -> int:
+    """Salvage the file: the rows that a skipping read has."""
+    import numparq
+
+    path, out = folder / "broken.parquet", folder / "saved.parquet"
+    path.write_bytes(case.data)
+    numparq.salvage(path, out, decryption=decryption(), plaintext_output=True, force=True)
+    skipped = numparq.read_parquet(case.data, decryption=decryption(), on_error="skip")
+    skipped.attrs.clear()
+    pd.testing.assert_frame_equal(numparq.read_parquet(out), skipped.reset_index(drop=True))
+    return int(skipped.memory_usage(index=False, deep=True).sum())
+
+
+USES = (
+    *((f"read {options}", partial(_read, options=options)) for options in OPTIONS),
+    ("verify", _verify),
+    ("salvage", _salvage),
+)

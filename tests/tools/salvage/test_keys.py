@@ -14,6 +14,7 @@ from numparq import DecryptionError, InvalidFileError
 from numparq.cli import main
 from support.encryption.kms import MemoryKms
 from support.hostile.byte_damage import flipped_bytes
+from support.oracles.encryption import EncryptedFile
 
 FOOTER_KEY, COLUMN_KEY, NEW_KEY = b"f" * 16, b"c" * 32, b"n" * 16
 KEYS = numparq.Decryption(FOOTER_KEY, {"a": COLUMN_KEY})
@@ -137,6 +138,28 @@ def test_skip_salvage_and_verify_agree(tmp_path, plaintext_footer):
         reasons += check(tmp_path, changed)
         assert what
     assert any("did not authenticate" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("plaintext_footer", [False, True])
+def test_damaged_column_metadata(tmp_path, plaintext_footer):
+    for damage in (
+        lambda sealed: sealed[:-1] + bytes([sealed[-1] ^ 1]),
+        lambda sealed: sealed[:20],
+        lambda sealed: b"",
+    ):
+        file = EncryptedFile(write(plaintext_footer), FOOTER_KEY, {"a": COLUMN_KEY})
+        chunk = file.footer.row_groups[0].columns[0]
+        chunk.encrypted_column_metadata = damage(chunk.encrypted_column_metadata)
+        assert check(tmp_path, file.save())
+
+
+def test_damaged_column_chunks(tmp_path):
+    """A chunk that lacks a required field is lost; how the others are encrypted is known."""
+    file = EncryptedFile(write(True), FOOTER_KEY, {"a": COLUMN_KEY})
+    file.footer.row_groups[0].columns[0].crypto_metadata.ENCRYPTION_WITH_COLUMN_KEY.path_in_schema = None
+    content = file.save()
+    assert check(tmp_path, content)
+    assert numparq.ParquetFile(content).encryption.columns.keys() == {("a",), ("l", "list", "element")}
 
 
 def test_command(tmp_path, capsys):
