@@ -1,1 +1,1 @@
-"""Keys of encrypted files: given directly, or by a function."""
+"""Keys of encrypted files: given directly, by a function, or by a key management system (KMS)."""
