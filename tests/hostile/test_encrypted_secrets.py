@@ -23,6 +23,7 @@ from numparq.cli import main
 from numparq.keys.key_file import KeyFile
 from support.encryption import secrets
 from support.encryption.secrets import COLUMN_KEY, FOOTER_KEY, NUMBER, TEXT, secrets_in
+from support.oracles.encryption import EncryptedFile
 
 KEYS = numparq.Decryption(FOOTER_KEY, {"s": COLUMN_KEY, "n": COLUMN_KEY, "l": COLUMN_KEY})
 NAMES = ["s", "n", "l"]
@@ -176,6 +177,29 @@ def test_values_that_cannot_be_cast_by_a_read_are_not_quoted(traces):
                 texts += secrets.texts_of_error(error)
     assert sum("values of encrypted columns are not shown" in text for text in texts) >= len(casts)
     assert traces(texts) == []
+
+
+def test_deviations_quote_no_values(traces):
+    """Statistics that the values of an encrypted column contradict."""
+    numbers = {"n": [NUMBER, NUMBER + 1], "s": [TEXT, f"{TEXT}s"], "p": [1, 2]}
+    keys = numparq.Encryption(FOOTER_KEY, {"n": COLUMN_KEY, "s": COLUMN_KEY}, plaintext_footer=True)
+    file = EncryptedFile(
+        numparq.to_parquet(pd.DataFrame(numbers), encryption=keys), FOOTER_KEY, {"n": COLUMN_KEY, "s": COLUMN_KEY}
+    )
+    for leaf, bound in (
+        (0, (NUMBER + 1).to_bytes(8, "little")),
+        (1, f"{TEXT}r".encode()),
+        (2, (7).to_bytes(8, "little")),
+    ):
+        metadata = file.metadata(0, leaf)
+        metadata.statistics.min_value = bound
+        if leaf < 2:
+            file.seal_metadata(0, leaf, metadata)
+    found = numparq.verify(file.save(), decryption=numparq.Decryption(FOOTER_KEY, {"n": COLUMN_KEY, "s": COLUMN_KEY}))
+    bounds = {each.column: str(each) for each in found if each.check == "stats-min"}
+    assert "the minimum of the statistics is 7, but value 1 is below it" in bounds["p"]
+    assert bounds.keys() == {"n", "s", "p"}
+    assert traces(bounds.values()) == []
 
 
 def test_failures_of_keys_and_files_quote_nothing(traces):

@@ -84,6 +84,8 @@ class Findings:
         Other lines for the report, such as what remains of a truncated file.
     created_by : str
         Writer of the file; decides whether a defect is one of its known quirks.
+    encrypted_columns : set of str
+        Leaf columns whose values no message may quote.
     """
 
     deviations: list[Deviation] = field(default_factory=list)
@@ -91,6 +93,7 @@ class Findings:
     checked_counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     created_by: str = ""
+    encrypted_columns: set[str] = field(default_factory=set)
     _counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, check: str, message: str, location: Location = WHOLE_FILE) -> None:
@@ -103,6 +106,10 @@ class Findings:
             self.num_omitted += 1
             return
         self.deviations.append(Deviation(CHECKS[check].severity, check, message, *location))
+
+    def may_quote(self, location: Location) -> bool:
+        """Whether a message about a location may quote values."""
+        return location.column not in self.encrypted_columns
 
     def add_all(self, noted: Iterable[tuple[str, str]], location: Location = WHOLE_FILE) -> None:
         """Add several deviations, pairs of check and message, at one location."""

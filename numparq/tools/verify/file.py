@@ -181,6 +181,7 @@ def _check_all(
     leaves = schema_leaves(root)
     if tail.encryption is not None:
         columns = encrypted_columns(tail.metadata, leaves)
+        findings.encrypted_columns = {".".join(path) for path in columns}
         findings.notes += replace(tail.encryption, columns=columns).describe()
     encrypted = open_columns(source, tail, leaves, findings)
     check_key_values(tail.metadata, root, findings)

@@ -139,7 +139,8 @@ def check_value_range(
         return
     for value in (actual.min_value, actual.max_value):
         if not low <= order.sort_key(value) <= high:
-            findings.add("page-range", f"value {order.sort_key(value):,} is out of range for {logical}", location)
+            quoted = f"value {order.sort_key(value):,}" if findings.may_quote(location) else "a value"
+            findings.add("page-range", f"{quoted} is out of range for {logical}", location)
             return
 
 

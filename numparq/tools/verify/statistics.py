@@ -81,12 +81,10 @@ class BoundsChecker:
             return
         side = "below" if is_low else "above"
         check = self.min_check if is_low else self.max_check
-        self.findings.add(
-            check,
-            f"the {name} of {self.subject} is {format_value(bound, self.order)}, but value "
-            f"{format_value(found, self.order)} is {side} it",
-            location,
-        )
+        values = format_value(bound, self.order), format_value(found, self.order)
+        message = f"the {name} of {self.subject} is {values[0]}, but value {values[1]} is {side} it"
+        hidden = f"a value is {side} the {name} of {self.subject}; those of encrypted columns are not shown"
+        self.findings.add(check, message if self.findings.may_quote(location) else hidden, location)
 
     def exceeds(self, bound: bytes, found: bytes, is_low: bool) -> bool:
         """Whether a value is outside a bound; zeros are equal if floats compare as numbers."""
