@@ -14,6 +14,7 @@ from rich.text import Text
 from numparq.dataset.dataset import Dataset
 from numparq.dataset.discover.files import is_dataset_path
 from numparq.file.readable_file import ReadableFile
+from numparq.keys.part_keys import keys_of_single_file
 from numparq.plan.read_plan import ReadPlan
 from numparq.plan.row_group_plan import RowGroupPlan
 from numparq.scan.options import ScanOptions
@@ -46,7 +47,7 @@ def plan(
         with Dataset(file, table_format=table_format, decryption=decryption) as dataset:
             _plan_dataset(console, dataset, filter, columns, pages)
         return
-    with ReadableFile(file, decryption=decryption) as parquet:
+    with ReadableFile(file, decryption=keys_of_single_file(decryption, file)) as parquet:
         source = parquet.source
         opened = source.num_requests, source.num_bytes
         found = parquet.plan(columns, ScanOptions(filters=filter))

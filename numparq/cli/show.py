@@ -15,6 +15,7 @@ from numparq.file.readable_file import ReadableFile
 from numparq.format.footer.read_encryption import read_encryption
 from numparq.format.thrift.decode import Record
 from numparq.io.open import open_source
+from numparq.keys.part_keys import keys_of_single_file
 from numparq.typing import TableFormat
 from numparq.util.pluralize import pluralize
 
@@ -32,7 +33,7 @@ def _open(path: str, table_format: TableFormat, decryption: KeySource | None) ->
     """Open a file, or a directory or glob as a dataset."""
     if is_dataset_path(path):
         return Dataset(path, table_format=table_format, decryption=decryption)
-    return ReadableFile(path, decryption=decryption)
+    return ReadableFile(path, decryption=keys_of_single_file(decryption, path))
 
 
 def _show(
@@ -102,7 +103,7 @@ def meta(file: str, table_format: TableFormat, decryption: KeySource | None = No
 
 def _add_files(chunks: _ColumnChunks, dataset: Dataset, decryption: KeySource | None) -> None:
     for name in dataset.files:
-        with ReadableFile(name, decryption=decryption) as parquet:
+        with ReadableFile(name, decryption=keys_of_single_file(decryption, name)) as parquet:
             chunks.add(parquet)
 
 

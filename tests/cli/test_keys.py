@@ -61,6 +61,24 @@ def test_commands_with_a_key_provider(files, capsys, monkeypatch):
     sys.modules.pop("lake_keys", None)
 
 
+def test_datasets_whose_parts_are_tied_to_their_paths(files, capsys, monkeypatch):
+    prefix = numparq.PartPrefix(b"lake", root=files / "staff")
+    encryption = numparq.Encryption(FOOTER_KEY, aad_prefix=prefix)
+    frame = pd.DataFrame({"city": ["Bern", "Graz"], "salary": [9100, 8700]})
+    numparq.to_parquet(frame, "staff", partition_cols=["city"], encryption=encryption)
+    (files / "staff_keys.py").write_text(
+        f"import numparq\nprefix = numparq.PartPrefix(b'lake', root={str(files / 'staff')!r})\n"
+        "keys = numparq.Decryption(b'f' * 16, aad_prefix=prefix)\n"
+    )
+    monkeypatch.syspath_prepend(files)
+    (part, *_) = map(str, (files / "staff").rglob("*.parquet"))
+    for path in ("staff", part):
+        for command in (["schema"], ["meta"], ["head"], ["plan", "--filter", "salary > 3"], ["verify"]):
+            assert main([command[0], path, *command[1:], "--key-provider", "staff_keys:keys"]) == 0, command
+    assert "9100" in capsys.readouterr().out
+    sys.modules.pop("staff_keys", None)
+
+
 def test_schema_and_meta_without_keys(files, capsys):
     assert main(["schema", "locked.parquet"]) == 0
     assert capsys.readouterr().out == (
