@@ -11,6 +11,7 @@ import pytest
 
 import numparq
 from numparq import Dataset, DatasetWriter, Decryption, DecryptionError, Encryption, InvalidFileError, PartPrefix
+from numparq.dataset.splits.table import split_table
 from numparq.dataset.write.shared_job import SharedJob
 
 pytest.importorskip("cryptography")
@@ -227,3 +228,26 @@ def test_prefixes_show_what_they_are():
             PartPrefix(wrong)
     with pytest.raises(TypeError, match=r"bytes.* or a numparq\.PartPrefix"):
         Decryption(KEY, aad_prefix="x")
+
+
+def test_each_reader_gets_its_own_answer(folder):
+    """Readers of the same path and bytes with all keys, some keys, other keys, another prefix, and none, in turn."""
+    other = Decryption(b"fedcba9876543210", {"a": COLUMN}, aad_prefix=PREFIX)
+    wrong_column = Decryption(KEY, {"a": b"765432100123456789abcdef"}, aad_prefix=PREFIX)
+    some = Decryption(KEY, aad_prefix=PREFIX)
+    expected = numparq.read_parquet(folder, decryption=keys())
+    for _ in range(3):
+        for columns in (["a"], ["b"], None):
+            rows = numparq.read_parquet(folder, columns=columns, decryption=keys())
+            pd.testing.assert_frame_equal(rows, expected[columns] if columns else expected)
+            for decryption in (other, keys(PartPrefix(b"lake/other")), None):
+                with pytest.raises(DecryptionError):
+                    numparq.read_parquet(folder, columns=columns, decryption=decryption)
+                with pytest.raises(DecryptionError):
+                    split_table(folder, columns, decryption=decryption)
+        pd.testing.assert_frame_equal(numparq.read_parquet(folder, columns=["b"], decryption=some), expected[["b"]])
+        for decryption in (some, wrong_column):
+            with pytest.raises(DecryptionError, match="'a'"):
+                numparq.read_parquet(folder, columns=["a"], decryption=decryption)
+            table = split_table(folder, ["b"], decryption=decryption)
+            assert sum(map(table.count, table.splits)) == len(expected)
