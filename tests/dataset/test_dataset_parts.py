@@ -11,6 +11,7 @@ import pytest
 
 import numparq
 from numparq import Dataset, DatasetWriter, Decryption, DecryptionError, Encryption, InvalidFileError, PartPrefix
+from numparq.dataset.commit import local_stage, local_store
 from numparq.dataset.splits.table import split_table
 from numparq.dataset.write.shared_job import SharedJob
 
@@ -251,3 +252,66 @@ def test_each_reader_gets_its_own_answer(folder):
                 numparq.read_parquet(folder, columns=["a"], decryption=decryption)
             table = split_table(folder, ["b"], decryption=decryption)
             assert sum(map(table.count, table.splits)) == len(expected)
+
+
+@pytest.mark.parametrize("root", [None, "memory://lake/events"])
+def test_parts_on_other_file_systems(root):
+    fsspec = pytest.importorskip("fsspec")
+    filesystem = fsspec.filesystem("memory")
+    filesystem.rm("/lake", recursive=True) if filesystem.exists("/lake") else None
+    prefix = PartPrefix(PREFIX.prefix, root=root)
+    parts = write("memory://lake/events", prefix=prefix)
+    assert sorted(read("memory://lake/events", expected_parts=parts)["a"]) == [*range(40)]
+    names = [f"/lake/events/{name}" for name in sorted(parts)]
+    one = numparq.read_parquet(
+        f"memory:/{names[0]}", decryption=keys(PartPrefix(PREFIX.prefix, "memory://lake/events"))
+    )
+    assert len(one) == 10
+    table = split_table("memory://lake/events", decryption=keys(), split_bytes=1000, expected_parts=parts)
+    assert sum(len(table.frame(split)) for split in table.splits) == 40
+    contents = [filesystem.cat_file(name) for name in names[:2]]
+    for name, content in zip(names[:2], reversed(contents), strict=True):
+        filesystem.pipe_file(name, content)
+    with pytest.raises(DecryptionError, match="AAD prefix differs"):
+        read("memory://lake/events")
+    filesystem.rm(names[3])
+    with pytest.raises(InvalidFileError, match="are missing"):
+        read("memory://lake/events", expected_parts=parts)
+
+
+def test_relative_paths_and_links(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("events")
+    (tmp_path / "linked").symlink_to(tmp_path / "events")
+    for path in ("events", "./events/", tmp_path / "events", f"file://{tmp_path}/events", "linked"):
+        assert len(read(path)) == 40
+        table = split_table(path, decryption=keys())
+        monkeypatch.chdir("/")
+        assert sum(len(table.frame(split)) for split in table.splits) == 40
+        monkeypatch.chdir(tmp_path)
+    for root in ("events", "./events/", tmp_path / "events", f"file://{tmp_path}/events"):
+        rooted = keys(PartPrefix(PREFIX.prefix, root=root))
+        assert len(numparq.read_parquet("events/day=0", decryption=rooted)) == 20
+
+
+def test_parts_of_a_commit_that_was_interrupted(tmp_path, monkeypatch):
+    """Until another process completes it, the files are still in the stage, under other names."""
+
+    def interrupt(base, record):
+        local_store._make_folders(base, record)
+        local_store._write_record(base, record)
+
+    monkeypatch.setattr(local_stage, "commit", interrupt)
+    monkeypatch.chdir(tmp_path)
+    parts = write("events")
+    assert not list((tmp_path / "events").glob("day=*/*"))
+    for path in ("events", tmp_path / "events"):
+        assert len(read(path, expected_parts=parts)) == 40
+        table = split_table(path, decryption=keys(), expected_parts=parts)
+        monkeypatch.chdir("/")
+        assert sum(len(table.frame(split)) for split in table.splits) == 40
+        monkeypatch.chdir(tmp_path)
+    monkeypatch.undo()
+    write(tmp_path / "events")
+    assert len(parts_of(tmp_path / "events")) == 8
+    assert len(read(tmp_path / "events")) == 80
