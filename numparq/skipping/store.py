@@ -71,6 +71,9 @@ class Store:
         self.damaged: list[ParquetError] = []
         self.last_change = StoreChange()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_parts": None, "_listed": None, "damaged": [], "last_change": StoreChange()}
+
     @classmethod
     def find(cls, base: PathLike, dataset: PathLike, **opening: Opening) -> Store:
         """Return the store of a dataset below a base folder.

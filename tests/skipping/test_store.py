@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import pickle
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,11 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import numparq
+import numparq.dataset
 from numparq import InvalidFileError, SchemaError, UnsupportedError, col
 from numparq.dataset.write.shared_job import SharedJob
 from numparq.format.key_values.spark import ROW_METADATA
 from numparq.skipping import BloomFilter, MinMax, Store, ValueList
 from numparq.skipping.index_files import FileListing
+from support.io.killed_process import run_killed_at_step
 from support.io.object_store import ObjectStore
 from support.random_stores import recent_files
 from support.store_parts import bounds, lists, write_part
@@ -491,3 +494,58 @@ def test_requests_on_an_object_store():
     assert len(store.select(x == 4321, "/data").kept) == 2
     store.drop()
     assert not objects.exists("/store") or not objects.ls("/store")
+
+
+def test_pickles_open_the_store_again(data, tmp_path):
+    store = Store.build(data, base=tmp_path, indexes=[MinMax("x")])
+    assert kept(pickle.loads(pickle.dumps(store)), x == 19) == ["1"]
+    dataset = pickle.loads(pickle.dumps(numparq.Dataset(data, skipping=store)))
+    assert len(dataset.plan(filters=x == 19).files) == 1
+
+
+def test_splits_skip_files(data, tmp_path):
+    store = Store.build(data, base=tmp_path, indexes=[MinMax("x")])
+    table = numparq.dataset.split_table(str(data), filters=x == 19, pruners=[store])
+    assert [len(split.files) for split in table.splits] == [1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["build", "refresh", "compact", "drop"])
+def test_killed_at_any_step(tmp_path, change):
+    """The store is the one before or the one after, a read is right, and the next refresh completes it."""
+    step = 0
+    while True:
+        folder = tmp_path / str(step)
+        for number in range(4):
+            write(folder / "data", f"{number}.parquet", x=[number * 10])
+
+        def build(folder=folder):
+            return Store.build(folder / "data", folder=folder / "store", indexes=[MinMax("x")], threads=1)
+
+        if change != "build":
+            build()
+            write(folder / "data", "9.parquet", x=[90])
+            write(folder / "data", "1.parquet", x=[91])
+        changes = {
+            "build": build,
+            "refresh": lambda folder=folder: Store(folder / "store").refresh(threads=1),
+            "compact": lambda folder=folder: Store(folder / "store").compact(threads=1),
+            "drop": lambda folder=folder: Store(folder / "store").drop(),
+        }
+        was_killed = run_killed_at_step(step, changes[change])
+        (folder / "store").mkdir(exist_ok=True)
+        store = Store(folder / "store")
+        for value in (0, 10, 90, 91):
+            want = numparq.read_parquet(folder / "data", filters=x == value)
+            got = numparq.read_parquet(folder / "data", filters=x == value, skipping=store)
+            pd.testing.assert_frame_equal(got, want)
+        assert len(store.select(x == 0).skipped) in (0, 3, 4)
+        if store.parts():
+            store.refresh(threads=1)
+        else:
+            build()
+        assert kept(store, x == 20, folder / "data") == ["2"]
+        if not was_killed:
+            break
+        step += 1
+    assert step > 1
