@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import numparq
 from support.encryption.keys import COLUMN_KEYS, FOOTER_KEY
+from support.encryption.kms import MemoryKms
 from support.encryption.pyarrow_files import MaterialKeys, encrypt
 from support.encryption.violations import keys as violation_keys
 from support.encryption.violations import longer_metadata, sound_file
@@ -76,6 +78,26 @@ def test_shared_files(parquet_testing, name):
     content, keys = (parquet_testing / "data" / f"{name}.parquet.encrypted").read_bytes(), SHARED[name]
     prefix = keys[2] if len(keys) > 2 else None
     compare(content, numparq.Decryption(*keys[:2], aad_prefix=prefix), decrypt_file(content, *keys))
+
+
+def test_shared_file_with_external_key_material(parquet_testing):
+    """The oracle unwraps the keys itself."""
+    name = "external_key_material_java.parquet.encrypted"
+    path = parquet_testing / "data" / name
+    material = json.loads((parquet_testing / "data" / f"_KEY_MATERIAL_FOR_{name}.json").read_text())
+    keys = {entry: _unwrapped(json.loads(text)) for entry, text in material.items()}
+    columns = {"integers": keys["columnKey0"], "strings": keys["columnKey1"]}
+    plain = decrypt_file(path.read_bytes(), keys["footerKey"], columns)
+    compare(path, numparq.KmsDecryption(MemoryKms()), plain)
+
+
+def _unwrapped(material):
+    kms, master_key = MemoryKms(), material["masterKeyID"]
+    if not material["doubleWrapping"]:
+        return kms.unwrap_key(material["wrappedDEK"], master_key)
+    key_encryption_key = AESGCM(kms.unwrap_key(material["wrappedKEK"], master_key))
+    sealed = base64.b64decode(material["wrappedDEK"])
+    return key_encryption_key.decrypt(sealed[:12], sealed[12:], base64.b64decode(material["keyEncryptionKeyID"]))
 
 
 @pytest.mark.parametrize("plaintext_footer", [False, True])

@@ -63,6 +63,22 @@ def test_plain_files_become_encrypted(tmp_path):
     pd.testing.assert_frame_equal(numparq.read_parquet(tmp_path / "saved", decryption=keys), frame())
 
 
+@pytest.mark.parametrize("internal", [False, True])
+def test_keys_of_a_kms(tmp_path, internal):
+    """Key material of the new file is next to it, or in it."""
+    kms = MemoryKms()
+    encryption = numparq.KmsEncryption(kms, "kf", {"kc1": ["a"]}, internal_key_material=internal)
+    report = salvage(tmp_path, write(), decryption=KEYS, encryption=encryption)
+    assert report.num_rows == 120
+    assert (tmp_path / "_KEY_MATERIAL_FOR_saved.json").exists() == (not internal)
+    found = numparq.read_parquet(tmp_path / "saved", decryption=numparq.KmsDecryption(kms))
+    pd.testing.assert_frame_equal(found, numparq.read_parquet(write(), decryption=KEYS))
+    report = numparq.salvage(
+        tmp_path / "saved", tmp_path / "plain", decryption=numparq.KmsDecryption(kms), plaintext_output=True
+    )
+    assert report.num_rows == 120
+
+
 @pytest.mark.parametrize("plaintext_footer", [False, True])
 def test_an_encrypted_file_needs_a_decision(tmp_path, plaintext_footer):
     content = write(plaintext_footer)

@@ -10,6 +10,7 @@ import numparq
 from numparq.tools.verify.checks import CHECKS
 from numparq.tools.verify.file import check_file
 from support.encryption.keys import COLUMN_KEYS, FOOTER_KEY
+from support.encryption.kms import MemoryKms
 from support.encryption.pyarrow_files import MaterialKeys, encrypt
 from support.encryption.violations import KEYS, VIOLATIONS, changed_body, keys, sound_file
 
@@ -112,7 +113,16 @@ def test_files_of_pyarrow(plaintext_footer):
     assert found == ({"writer-size-statistics"} if plaintext_footer else set())
 
 
-def test_external_key_names_the_prefix():
+def test_key_material_next_to_the_file(parquet_testing):
+    path = parquet_testing / "data" / "external_key_material_java.parquet.encrypted"
+    report = check_file(path, decryption=numparq.KmsDecryption(MemoryKms()))
+    assert report.errors == 0
+    assert report.checked_counts["encrypted modules"] == 11
+    (found,) = numparq.verify(path.read_bytes(), decryption=numparq.KmsDecryption(MemoryKms()))
+    assert (found.check, "pass the path of the file" in found.message) == ("not-checked", True)
+
+
+def test_prefixes_that_are_not_stored():
     content = numparq.to_parquet(
         pd.DataFrame({"a": [1]}),
         encryption=numparq.Encryption(b"f" * 16, aad_prefix=b"lake", store_aad_prefix=False),
