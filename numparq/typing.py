@@ -177,6 +177,7 @@ class WriteOptions(EncodingOptions, RowGroupOptions, total=False):
     max_bytes_per_file: int | None
     write_metadata_file: bool
     keep_replaced: float
+    skipping: Any
     table_format: TableFormat
     schema: Any
     storage_options: StorageOptions

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from numparq.column.write.options import DICTIONARY_PAGE_SIZE, MAX_ROWS_PER_PAGE
 from numparq.dataset.listing.table_formats import check_plain_file
@@ -20,6 +21,7 @@ from numparq.typing import (
     ExistingDataBehavior,
     FileArguments,
     FrameOrArrow,
+    PathLike,
     PathOrBuffer,
     SortingColumns,
     StorageOptions,
@@ -27,6 +29,9 @@ from numparq.typing import (
     WriteOptions,
 )
 from numparq.util.arguments import explain_unknown_arguments
+
+if TYPE_CHECKING:
+    from numparq.dataset.write.store_refresh import RefreshableStore
 
 
 @overload
@@ -61,6 +66,7 @@ def to_parquet(
     max_bytes_per_file: int | None = None,
     write_metadata_file: bool = False,
     keep_replaced: float = 0,
+    skipping: RefreshableStore | PathLike | None = None,
     table_format: TableFormat = "auto",
     schema: Any = None,
     compression_level: CompressionLevel = None,
@@ -167,6 +173,8 @@ def to_parquet(
     keep_replaced : float
         Seconds for which a dataset's replaced files stay readable to those who listed them before; 0 deletes them at
         once. Local directories only.
+    skipping : numparq.skipping.Store, or its folder, optional
+        Data-skipping store of the dataset, which is refreshed after the commit; if that fails, it warns.
     table_format : {"auto", "parquet"}
         Whether to refuse to write into tables of other systems (Delta Lake, Hudi, Iceberg), or to write plain files
         there. Single files are checked on the local disk only.
@@ -236,17 +244,25 @@ def to_parquet(
             max_bytes_per_file=max_bytes_per_file,
             write_metadata_file=write_metadata_file,
             keep_replaced=keep_replaced,
+            skipping=_open_store(skipping),
             table_format=table_format,
             **options,
         )
         return None
-    if existing_data_behavior != "error":
-        raise ValueError(
-            "existing_data_behavior needs a dataset; use partition_cols=[] to write one without partitions"
-        )
+    if existing_data_behavior != "error" or skipping is not None:
+        name = "skipping" if skipping is not None else "existing_data_behavior"
+        raise ValueError(f"{name} needs a dataset; use partition_cols=[] to write one without partitions")
     from numparq.file.writer import ParquetWriter  # lazy: reads do not import the writer
 
     check_plain_file(path, table_format, storage_options, filesystem)
     with ParquetWriter(path, **options) as writer:
         writer.write(df, index)
     return writer.getvalue() if path is None else None
+
+
+def _open_store(skipping: RefreshableStore | PathLike | None) -> RefreshableStore | None:
+    if not isinstance(skipping, (str, os.PathLike)):
+        return skipping
+    from numparq.skipping.store import Store
+
+    return Store(skipping)

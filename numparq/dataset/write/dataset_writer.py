@@ -54,6 +54,7 @@ from .partition_frame import (
     partition_table,
     shred_without_rows,
 )
+from .store_refresh import RefreshableStore, check_refreshable, refresh_store
 
 _NO_METADATA_FILE = "write_metadata_file=True would copy the footers of encrypted files as plaintext; leave it out"
 
@@ -89,6 +90,8 @@ class DatasetWriter(TransactionalWriter):
         As in `numparq.to_parquet`.
     decryption : Decryption or str, optional
         Keys of the existing files, with whose columns new ones are compared; default: those of `encryption`.
+    skipping : numparq.skipping.Store, optional
+        Data-skipping store of the dataset, which is refreshed after the commit; if that fails, it warns.
     **options
         Options of each file, as in `numparq.ParquetWriter`.
 
@@ -132,6 +135,7 @@ class DatasetWriter(TransactionalWriter):
         write_metadata_file: bool = False,
         keep_replaced: float = 0,
         decryption: KeySource | str | None = None,
+        skipping: RefreshableStore | None = None,
         table_format: TableFormat = "auto",
         threads: int | None = None,
         progress: bool = False,
@@ -153,6 +157,7 @@ class DatasetWriter(TransactionalWriter):
         ParquetWriter(None, **options, threads=1, progress=False).abort()  # raises for wrong options
         self._schema, self._behavior = schema, existing_data_behavior
         self._columns = FramePartitioner(_labels(partition_cols))
+        self._path, self._skipping = path, check_refreshable(skipping)
         limits = FileLimits(
             check_optional_positive_int(max_rows_per_file, "max_rows_per_file"),
             check_optional_positive_int(max_bytes_per_file, "max_bytes_per_file"),
@@ -273,6 +278,7 @@ class DatasetWriter(TransactionalWriter):
             raise
         self._end_writing()
         self._workshop.close()
+        refresh_store(self._skipping, self._path)
 
     def _changes(self, found: DirectoryListing) -> CommitChanges:
         if not self._written:

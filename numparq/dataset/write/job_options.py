@@ -18,6 +18,7 @@ from numparq.util.arguments import check_optional_positive_int
 from .partition_files import FileLimits
 from .partition_frame import FramePartitioner, check_columns_remain
 from .row_group_buffer import RowGroupLimits, SortKey
+from .store_refresh import RefreshableStore
 
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 1 << 27
@@ -43,7 +44,7 @@ class JobOptions:
     """Options of a shared job, the same in all its tasks; those of `SharedJob.begin`.
 
     ``options`` are those of `ParquetWriter`; ``schema`` is None if tasks infer the types from their first rows;
-    ``decryption`` has the keys with which the commit opens files.
+    ``decryption`` has the keys with which the commit opens files; ``skipping`` is the store that it refreshes.
     """
 
     partition_cols: tuple[str, ...]
@@ -55,6 +56,7 @@ class JobOptions:
     same_name: Callable[[str], str] = str
     table_format: str = "auto"
     decryption: KeySource | None = None
+    skipping: RefreshableStore | None = None
 
     @property
     def encryption(self) -> EncryptionKeys | None:

@@ -23,16 +23,12 @@ from numparq.keys.provider import as_encryption_keys, as_key_source
 from numparq.typing import PathLike, StorageOptions
 from numparq.util.arguments import check_positive_int, check_seconds
 
-from .existing_data import (
-    WRITE_MODES,
-    RemovalRule,
-    find_replaced_files,
-    plan_changes,
-)
+from .existing_data import WRITE_MODES, RemovalRule, find_replaced_files, plan_changes
 from .job_options import JobOptions, parse_limits
 from .job_schemas import check_job_schemas, open_staged_file
 from .job_stage import begin_stage
 from .row_group_buffer import parse_sort_keys
+from .store_refresh import RefreshableStore, check_refreshable, refresh_store
 from .task_writer import StagedFile, TaskMessage, TaskWriter
 
 _TASK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -98,6 +94,7 @@ class SharedJob:
         batch: StreamBatch | None = None,
         keep_replaced: float = 0,
         decryption: KeySource | str | None = None,
+        skipping: RefreshableStore | None = None,
         table_format: str = "auto",
         storage_options: StorageOptions = None,
         filesystem: Any = None,
@@ -143,6 +140,8 @@ class SharedJob:
             As in `numparq.to_parquet`.
         decryption : Decryption or str, optional
             Keys with which the commit opens files to compare their columns; default: those of `encryption`.
+        skipping : numparq.skipping.Store, optional
+            Data-skipping store of the dataset, which the commit refreshes; if that fails, it warns.
         **options
             Options of each file, as in `numparq.ParquetWriter`. With `encryption`, the job can be pickled only if it is
             the name of a provider, and so is `decryption`.
@@ -183,6 +182,7 @@ class SharedJob:
             same_name,
             table_format,
             as_key_source(decryption),
+            check_refreshable(skipping),
         )
         layout.check()
         stage = begin_stage(place, outlives, mode != "append", check_seconds(keep_replaced, "keep_replaced"), batch)
@@ -315,6 +315,7 @@ class SharedJob:
                 ]
                 names = {name: staged for file in files for name, staged in file.names.items()}
                 self._stage.commit(names, lambda found: self._changes(files, found, new))
+        refresh_store(self._layout.skipping, self.path)
         return True
 
     def _change_mode(self, mode: str) -> None:

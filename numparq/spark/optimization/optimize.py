@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numparq.dataset.listing.table_formats import check_plain_folder
+from numparq.dataset.write.store_refresh import RefreshableStore, check_refreshable, refresh_store
 from numparq.io.filesystem import resolve_paths
 from numparq.tools.optimize.keys import RewriteKeys
 from numparq.tools.optimize.layout import TargetLayout
@@ -50,6 +51,7 @@ def optimize(
     dry_run: bool = False,
     force: bool = False,
     keep_replaced: float = 0,
+    skipping: RefreshableStore | None = None,
     table_format: str = "auto",
     storage_options: StorageOptions = None,
     filesystem: Any = None,
@@ -94,6 +96,8 @@ def optimize(
         Whether to rewrite directories that already have this layout.
     keep_replaced : float
         As in `numparq.to_parquet`.
+    skipping : numparq.skipping.Store, optional
+        Data-skipping store of the dataset, which is refreshed after the commit; if that fails, it warns.
     table_format, storage_options, filesystem
         As in `numparq.read_parquet`.
     decryption, encryption : str, optional
@@ -140,6 +144,8 @@ def optimize(
     )
     if wanted.sort_by and wanted.cluster_by:
         raise ValueError("sort_by and cluster_by cannot be combined; use one of them")
+    if check_refreshable(skipping) is not None and out is not None:
+        raise ValueError("skipping refreshes the store of a dataset that is rewritten; it cannot be combined with out")
     place = {"storage_options": storage_options, "filesystem": filesystem, "table_format": table_format}
     _check_folders(path, out, **place)
     keys = RewriteKeys.from_names(decryption, encryption, plaintext_output)
@@ -173,7 +179,11 @@ def optimize(
         plan = OptimizePlan(rewriting, wanted, options, storage_options)
     if dry_run:
         return replace(report, status="dry run", after=plan.expected)
-    return OptimizeRun(steps, plan, path, out, {**place, "keep_replaced": keep_replaced}, keys).execute(report)
+    done = OptimizeRun(steps, plan, path, out, {**place, "keep_replaced": keep_replaced}, keys).execute(report)
+    if skipping is not None:
+        with steps.step("store"):
+            refresh_store(skipping, path)
+    return done
 
 
 def _check_folders(path: PathLike, out: PathLike | None, table_format: str, **place: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 import numparq
 from numparq import col
 from numparq.cli.spark_demo import measure_lookup
+from numparq.skipping import MinMax, Store
 from numparq.tools.optimize.checksum import checksum
 from support.data.arrow_columns import TABLE
 
@@ -226,3 +227,15 @@ def test_look_up_reads_little_after_optimize(optimize, spark, tmp_path):
     assert found == rows > 50
     assert after < 0.02 * before  # mostly the file's end, read in 64 KiB
     assert "sorted by user, row" in str(report)
+
+
+def test_stores_are_refreshed_after_the_commit(optimize, tmp_path):
+    path = rides(tmp_path / "rides")
+    store = Store.build(path, base=tmp_path / "index", indexes=[MinMax("row")])
+    report = optimize(str(path), sort_by="row", skipping=store)
+    assert {"commit", "store"} <= report.seconds.keys()
+    found = store.select("row >= 100000")
+    assert (len(found.kept), len(found.unknown)) == (0, 0)
+    assert len(found.skipped) == len(numparq.Dataset(path).plan().files)
+    with pytest.raises(ValueError, match="cannot be combined with out"):
+        optimize(str(path), out=str(tmp_path / "out"), skipping=store)
