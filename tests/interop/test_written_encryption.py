@@ -111,6 +111,25 @@ def test_polars_with_column_keys_and_prefix(stored):
     assert read["s"].null_count() == FRAME["s"].isna().sum()
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_polars_reads_parts_by_their_prefixes(tmp_path, stored):
+    polars = pytest.importorskip("polars", minversion="2.1")
+    prefix = numparq.PartPrefix(b"lake/events")
+    encryption = numparq.Encryption(b"f" * 16, aad_prefix=prefix, store_aad_prefix=stored)
+    rows = pd.DataFrame({"day": [1, 2, 2], "a": [10, 20, 30]})
+    with numparq.DatasetWriter(tmp_path, partition_cols=["day"], encryption=encryption) as writer:
+        writer.write(rows)
+    read = {}
+    for name in writer.parts:
+        properties = polars.io.parquet.ParquetDecryptionProperties(footer_key=b"f" * 16, aad_prefix=prefix.of(name))
+        data = (tmp_path / name).read_bytes()
+        read[name.partition("/")[0]] = polars.read_parquet(io.BytesIO(data), decryption=properties)["a"].to_list()
+        other = polars.io.parquet.ParquetDecryptionProperties(footer_key=b"f" * 16, aad_prefix=prefix.of("x"))
+        with pytest.raises(polars.exceptions.PolarsError):
+            polars.read_parquet(io.BytesIO(data), decryption=other)
+    assert read == {"day=1": [10], "day=2": [20, 30]}
+
+
 def test_duckdb_uniform(tmp_path):
     duckdb = pytest.importorskip("duckdb", minversion="2.0")
     key = b"0123456789112345"  # as text: duckdb takes a base64 key of 24 characters for one of 192 bits
