@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from numparq.util.fork_safe_lock import fork_safe_lock
+from numparq.util.pluralize import pluralize
 
 MAX_KEYS = 16_384
 _Value = TypeVar("_Value")
@@ -38,7 +39,7 @@ class KeyCache:
         self._adding = fork_safe_lock()
 
     def __repr__(self) -> str:
-        return f"<KeyCache, {len(self._entries)} keys>"
+        return f"<KeyCache, {pluralize(len(self._entries), 'key')}>"
 
     def get_or_make(self, name: Hashable, make: Callable[[], _Value]) -> _Value:
         """Return a value, made if there is none or its lifetime has ended; an error of `make` is not kept."""

@@ -93,7 +93,7 @@ def check_layout() -> None:
     """
     if object.__basicsize__ != entry.OBJECT_HEAD_BYTES:
         raise ObjectLayoutError(
-            f"the head of an object has {object.__basicsize__} bytes, not {entry.OBJECT_HEAD_BYTES}"
+            f"the size of an object's head in bytes is {object.__basicsize__}, not {entry.OBJECT_HEAD_BYTES}"
         )
     array = np.zeros(3, np.dtype("M8[us]"))
     fields = id(array) + entry.OBJECT_HEAD_BYTES
