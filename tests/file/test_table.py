@@ -12,7 +12,7 @@ import numparq
 from numparq import col
 
 # Members that make no sense for many files, or for one.
-FILE_MEMBERS = {"metadata", "num_row_groups", "statistics", "geospatial", "coalescing", "source", "file_bytes"}
+FILE_MEMBERS = {"metadata", "num_row_groups", "statistics", "geospatial", "coalescing", "source", "file_bytes", "encryption"}
 DATASET_MEMBERS = {"files", "partition_keys", "refresh"}
 METHODS = ["close", "count_rows", "head", "iter_batches", "plan", "read", "to_arrow"]
 
