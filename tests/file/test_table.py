@@ -12,8 +12,9 @@ import numparq
 from numparq import col
 
 # Members that make no sense for many files, or for one.
-FILE_MEMBERS = {"metadata", "num_row_groups", "statistics", "geospatial", "coalescing", "source", "file_bytes", "encryption"}
-DATASET_MEMBERS = {"files", "partition_keys", "refresh"}
+FILE_MEMBERS = {"metadata", "num_row_groups", "statistics", "geospatial", "coalescing", "source", "file_bytes"}
+FILE_MEMBERS |= {"encryption"}
+DATASET_MEMBERS = {"files", "parts", "partition_keys", "refresh"}
 METHODS = ["close", "count_rows", "head", "iter_batches", "plan", "read", "to_arrow"]
 
 

@@ -391,7 +391,8 @@ def test_dtype_backend(data):
 
 def test_decryption_must_have_keys(data):
     for read in (read_parquet, ParquetFile):
-        with pytest.raises(TypeError, match=r"decryption must be a numparq\.Decryption, the name of a key provider, or None, not dict"):
+        message = r"decryption must be a numparq\.Decryption, the name of a key provider, or None, not dict"
+        with pytest.raises(TypeError, match=message):
             read(data, decryption={})
 
 
