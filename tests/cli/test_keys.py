@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import sys
 
@@ -132,3 +133,28 @@ def test_key_files_that_are_refused(files, capsys):
     assert "--key-file and --key-provider exclude each other" in capsys.readouterr().err
     assert main(["head", "locked.parquet", "--key-file", "missing.json"]) == 1
     assert "missing.json: No such file" in capsys.readouterr().err
+
+
+def test_spark_commands_hand_on_the_names_of_providers(monkeypatch):
+    """Keys do not travel to the workers of Spark, so there is no --key-file."""
+    calls = []
+    monkeypatch.setattr("numparq.cli.spark.open_session", lambda *words: contextlib.nullcontext())
+    monkeypatch.setattr("numparq.cli.spark.print_report", lambda report: None)
+    monkeypatch.setattr("numparq.cli.spark.print_profile", lambda found, as_json: None)
+
+    class Found:
+        damaged_files = 0
+
+    def record(*arguments, **options):
+        calls.append(options)
+        return Found()
+
+    monkeypatch.setattr("numparq.spark.optimization.optimize.optimize", record)
+    monkeypatch.setattr("numparq.spark.profiler.profile", record)
+    assert main(["spark", "optimize", "d", "--key-provider", "a:r", "--output-key-provider", "a:w"]) == 0
+    assert main(["spark", "optimize", "d", "--key-provider", "a:r", "--plaintext-output"]) == 0
+    assert main(["spark", "profile", "d", "--key-provider", "a:r"]) == 0
+    names = [(call["decryption"], call.get("encryption"), call.get("plaintext_output")) for call in calls]
+    assert names == [("a:r", "a:w", False), ("a:r", None, True), ("a:r", None, None)]
+    with pytest.raises(SystemExit):
+        main(["spark", "optimize", "d", "--key-file", "keys.json"])

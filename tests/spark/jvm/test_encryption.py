@@ -10,6 +10,7 @@ import numparq
 
 pytest.importorskip("cryptography")
 pytest.importorskip("pyspark")
+from support.oracles.encryption import decrypt_file
 from support.spark.java import compile_class, hadoop_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -102,6 +103,15 @@ def test_files_of_spark_are_read(spark, keys_in_java, tmp_path, algorithm, foote
         pd.testing.assert_frame_equal(rows, FRAME[2990:].reset_index(drop=True), check_dtype=False)
     (file,) = (tmp_path / "a").glob("*.parquet")
     assert file.read_bytes()[-4:] == (b"PAR1" if footer == "plain" else b"PARE")
+    found = numparq.verify(file, decryption=numparq.Decryption(FOOTER, {"a": FIRST, "s": SECOND}))
+    assert [str(each) for each in found if each.severity == "error"] == []
+    quirks = [
+        name for name, is_there in (("levels", version == "v2"), ("size-statistics", footer == "plain")) if is_there
+    ]
+    known = sorted(each.check for each in found if each.check.startswith("writer-"))
+    assert sorted(set(known)) == [f"writer-{name}" for name in quirks]
+    decrypted = decrypt_file(file.read_bytes(), FOOTER, {"a": FIRST, "s": SECOND})
+    pd.testing.assert_frame_equal(numparq.read_parquet(decrypted), FRAME, check_dtype=False)
     partial = numparq.ParquetFile(file, decryption=numparq.Decryption(FOOTER, {"a": FIRST}))
     assert partial.read(["a"])["a"].tolist() == FRAME["a"].tolist()
     with pytest.raises(numparq.DecryptionError, match="'s'"):
