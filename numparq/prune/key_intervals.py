@@ -136,8 +136,11 @@ class KeyIntervals:
         for container in range(len(self)):
             low, high = (self._keys(bounds[container]) for bounds in self._bounds)
             first, end = self.interval(container)
-            if low and high and (first, end) == (low[0], self._domain.successor(high[0])):
-                lows[container], highs[container], known[container] = low[0], high[0], True
+            if not (low and high and first == low[0]):
+                continue
+            last = high[0] if end == self._domain.successor(high[0]) else end  # the end of a prefix has no predecessor
+            if type(last) is type(first):
+                lows[container], highs[container], known[container] = first, last, True
         return lows, highs, known
 
     # --- numbers -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from numparq.expr.sort_keys import key_domain
 from numparq.format.column_order import INT96_ORDER, NO_ORDER, TOTAL_ORDER, TYPE_ORDER, leaf_order
 from numparq.prune.bloom_filters import bloom_hashes
 from numparq.prune.key_intervals import key_intervals
-from numparq.prune.statistics import ContainerStatistics
+from numparq.prune.statistics import ContainerStatistics, PruningStatistics
 from support.filters.leaf_kinds import StubFlatSchema, int96, leaf
 from support.oracles.match_one import as_arrays
 from support.oracles.match_one import checked_may_match as may_match
@@ -264,3 +264,15 @@ def test_bloom_probes_of_predicates():
     assert probes(X.isin([5, 7]), INTEGER).tolist() == [probes(X.isin([n]), INTEGER)[0] for n in (5, 7)]
     assert len(probes(X.isin(["a", "a\0", "a\0\0", "b"]), TEXT)) == 4
     assert probes(X == "a", TEXT)[0] == probes(X.like("a"), TEXT)[0]
+
+
+def test_bounds_of_strings_hold_all_that_may_have_been_truncated_to_them() -> None:
+    data = np.frombuffer(b"aab\xff", np.uint8)
+    lows = np.array([[0, 1], [0, 1], [0, 1], [3, 1], [-1, 0]])
+    highs = np.array([[0, 1], [0, 1], [2, 1], [3, 1], [2, 1]])
+    nothing, no = np.full(5, -1), np.zeros(5, np.bool_)
+    is_exact = np.array([True, False, False, False, True])
+    statistics = PruningStatistics(data, lows, highs, np.full(5, 9), nothing, nothing, no, is_exact, leaf_order(TEXT))
+    lower, upper, known = key_intervals(statistics, TEXT, key_domain(TEXT)).bounds()
+    assert known.tolist() == [True, True, True, False, False]  # no bytes are greater than all that begin with 0xff
+    assert list(zip(lower[:3], upper[:3], strict=True)) == [(b"a", b"a"), (b"a", b"b"), (b"a", b"b")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +76,8 @@ class FilePageIndexes:
             return ChunkPageSummary(count)
         footer = self._file.footer
         statistics = page_statistics(index, rows, leaf, column_order(footer, leaf), footer.created_by)
-        bounds = trusted_key_bounds(statistics, leaf, value_kind(leaf))
+        as_stored = replace(statistics, is_exact=np.ones(count, np.bool_))  # equal bounds are one value, for a model
+        bounds = trusted_key_bounds(as_stored, leaf, value_kind(leaf))
         present = np.where(statistics.is_all_null(leaf), 0, np.maximum(rows, 1))
         costs, ones = np.stack([pages.sizes, np.ones(count)], axis=1).astype(np.float64), np.ones((count, 2))
         nothing = np.zeros(count, np.int64)

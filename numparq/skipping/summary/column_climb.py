@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -83,16 +84,21 @@ class ColumnClimb:
     def __init__(self, file: OpenFile, leaf: Leaf) -> None:
         self._file, self.leaf, self.kind = file, leaf, value_kind(leaf)
         footer, groups = file.footer, range(file.num_row_groups)
+        writer = parse_created_by(footer.created_by)
         statistics = row_group_statistics(footer, leaf, groups)
         # A chunk with fewer values than rows, or hidden metadata, is damaged or encrypted: only its data can tell.
         is_described = (statistics.num_values >= footer.row_group_num_rows) & (statistics.num_values >= 0)
         self.num_values: np.ndarray = np.where(is_described, statistics.num_values, UNKNOWN)
         self.nulls: np.ndarray = self._trusted_null_counts(statistics.null_counts).copy()
-        self.footer_bounds = trusted_key_bounds(statistics, leaf, self.kind)
-        self.bounds = KeyBounds(*(items.copy() for items in self.footer_bounds))
+        self._are_whole = leaf.physical != BYTE_ARRAY or writer.name in _WHOLE_STRINGS
+        as_stored = statistics
+        if leaf.physical == BYTE_ARRAY:  # equal bounds that are not declared exact may be a prefix of the values
+            as_stored = replace(statistics, is_exact=np.ones(len(groups), np.bool_))
+        self.footer_bounds = trusted_key_bounds(as_stored, leaf, self.kind)
+        bounds = self.footer_bounds if self._are_whole else trusted_key_bounds(statistics, leaf, self.kind)
+        self.bounds = KeyBounds(*(items.copy() for items in bounds))
         self.nans: np.ndarray = np.zeros(len(groups), np.int64)
         if self.kind.key_dtype == "float64":
-            writer = parse_created_by(footer.created_by)
             orders_nans = writer.name == _ORDERS_NANS[0] and not writer.is_before(_ORDERS_NANS[1])
             self.nans = np.where(self.bounds.known & orders_nans, 0, statistics.nan_counts)
         self.has_nan_entry = np.zeros(len(groups), np.bool_)
@@ -174,8 +180,7 @@ class ColumnClimb:
 
     def drop_truncated_bounds(self) -> None:
         """Forget bounds of BYTE_ARRAY columns that are not exact, unless the writer is known to keep them whole."""
-        writer = parse_created_by(self._file.footer.created_by).name
-        if self.leaf.physical == BYTE_ARRAY and writer not in _WHOLE_STRINGS:
+        if not self._are_whole:
             self.bounds.known[:] &= self.low_exact & self.high_exact
 
     # --- dictionaries and data ---------------------------------------------------------------------------------------
