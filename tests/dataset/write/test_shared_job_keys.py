@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import pickle
 import subprocess
@@ -226,3 +228,43 @@ def test_a_part_of_a_dataset_is_written_by_its_root(tmp_path):
     assert read["a"].tolist() == [1, 2, 3]
     with pytest.raises(UnsupportedError, match=r"for one file pass aad_prefix=PartPrefix\(\.\.\.\)\.of\(path\)"):
         numparq.to_parquet(FRAME, tmp_path / "a.parquet", encryption=encryption(aad_prefix=PREFIX))
+
+
+@pytest.mark.parametrize("internal", [True, False], ids=["in the files", "outside"])
+def test_keys_of_a_kms_by_the_name_of_a_provider(tmp_path, monkeypatch, internal):
+    """Jobs and datasets are pickled, and parts tied to their paths, wherever the key material is."""
+    masters = {name: base64.b64encode(os.urandom(16)).decode() for name in ("lake", "pay")}
+    (tmp_path / "keys.json").write_text(json.dumps(masters))
+    (tmp_path / "keys.json").chmod(0o600)
+    name = f"kms_of_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(
+        "import numparq\n"
+        "from numparq.keys.clients import FileKms\n"
+        f"kms, prefix = FileKms({str(tmp_path / 'keys.json')!r}), numparq.PartPrefix(b'lake/events')\n"
+        "def reading():\n    return numparq.KmsDecryption(kms, aad_prefix=prefix)\n"
+        "def writing():\n"
+        f"    options = {{'internal_key_material': {internal}, 'encrypt_other_columns': True}}\n"
+        "    return numparq.KmsEncryption(kms, 'lake', {'pay': ['s']}, aad_prefix=prefix, **options)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    names = {"encryption": f"{name}:writing", "decryption": f"{name}:reading"}
+    folder, parts = tmp_path / "data", {}
+    for _ in range(2):
+        job = SharedJob.begin(folder, partition_cols=["day"], **names)
+        with pickle.loads(pickle.dumps(job)).task("0") as writer:
+            writer.write(FRAME)
+        job.commit([writer.message])
+        parts |= writer.message.parts
+    material = list(folder.rglob("_KEY_MATERIAL_FOR_*"))
+    assert len(material) == (0 if internal else len(parts))
+    with Dataset(folder, decryption=names["decryption"], expected_parts=parts) as dataset:
+        pickled = pickle.dumps(dataset)
+        assert not any(key.encode() in pickled for key in masters.values())
+        assert sorted(pickle.loads(pickled).read()["a"]) == sorted(dataset.read()["a"]) == [1, 1, 2, 2, 3, 3]
+    with pytest.raises(SchemaError, match="do not form one table"):
+        write_job(folder, FRAME.assign(a="x"), encryption=names["encryption"])
+    first, last = sorted(parts)[0], sorted(parts)[-1]
+    contents = (folder / first).read_bytes(), (folder / last).read_bytes()
+    (folder / first).write_bytes(contents[1]), (folder / last).write_bytes(contents[0])
+    with pytest.raises(DecryptionError):
+        numparq.read_parquet(folder, decryption=names["decryption"])
