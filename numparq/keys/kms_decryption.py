@@ -191,7 +191,7 @@ class _FileKeys:
     def _find(self, key_metadata: bytes) -> Key:
         material = parse_key_metadata(key_metadata)
         if isinstance(material, KeyReference):
-            material = self._stored_material(material.name)
+            return self._find_stored(material.name)
         if material is not None:
             return self._unwrapper.unwrap(material)
         if self._retriever is not None:
@@ -200,6 +200,18 @@ class _FileKeys:
             f"the key metadata {key_metadata[:80]!r} are no key material of a KMS (PKMT1); pass key_retriever=, or "
             "the keys by numparq.Decryption"
         )
+
+    def _find_stored(self, name: str) -> Key:
+        """Return a key whose key material is stored outside the file; it may have been rotated since it was read."""
+        was_known = self._entries is not None
+        material = self._stored_material(name)
+        try:
+            return self._unwrapper.unwrap(material)
+        except DecryptionError:
+            self._entries = None
+            if not was_known or (rotated := self._stored_material(name)) == material:
+                raise
+        return self._unwrapper.unwrap(rotated)
 
     def _stored_material(self, name: str) -> KeyMaterial:
         """Return an entry of the file of key material, which is read once."""

@@ -14,6 +14,8 @@ import pytest
 
 import numparq
 from numparq import Decryption, DecryptionError, KmsDecryption, KmsEncryption, ParquetFile
+from numparq.keys.clients import FileKms, VaultKms
+from numparq.keys.key_material import KeyMaterial
 from support.encryption.kms import MASTER_KEYS, MemoryKms
 
 FRAME = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None], "c": [0.5, 1.5, 2.5]})
@@ -244,3 +246,16 @@ def test_shared_files_by_key_metadata_that_name_keys_of_the_kms(parquet_testing,
     pd.testing.assert_frame_equal(frame, numparq.read_parquet(path, decryption=direct))
     assert len(frame) >= 50
     assert ("unwrap", "kf") in kms.calls
+
+
+@pytest.mark.parametrize("name", ["\ud800", "", "a" * 60_000, "../kf", "kf\0"])
+def test_names_of_master_keys_that_no_kms_has(tmp_path, name):
+    path = tmp_path / "keys.json"
+    path.write_text("{}")
+    path.chmod(0o600)
+    metadata = json.dumps(json.loads(KeyMaterial("", "AAAA", True).to_json(is_internal=True)) | {"masterKeyID": name})
+    data = numparq.to_parquet(FRAME, encryption=numparq.Encryption(b"k" * 16, key_metadata=metadata.encode()))
+    for kms in (MemoryKms(), FileKms(path), VaultKms("http://127.0.0.1:9", token="t", timeout=1)):
+        with pytest.raises(DecryptionError) as caught:
+            ParquetFile(data, decryption=KmsDecryption(kms))
+        assert len(str(caught.value)) < 100_000

@@ -167,3 +167,19 @@ def test_arguments(tmp_path):
         rotate_master_keys(tmp_path, object())
     with pytest.raises(FileNotFoundError):
         rotate_master_keys(tmp_path / "none", MemoryKms())
+
+
+def test_open_files_find_rotated_key_material(tmp_path):
+    path, kms = tmp_path / "a.parquet", MemoryKms()
+    encryption = KmsEncryption(MemoryKms(), "kf", {"kc1": ["a"], "kc2": ["b"]}, internal_key_material=False)
+    numparq.to_parquet(FRAME, path, encryption=encryption)
+    file = numparq.ParquetFile(path, decryption=KmsDecryption(kms))
+    assert file.read(["a"])["a"].tolist() == [1, 2, 3]
+    rotate_master_keys(path, RotatingKms())
+    kms.keys = NEW_KEYS  # the old versions are gone
+    pd.testing.assert_frame_equal(file.read(), FRAME)
+    kms.keys = {name: b"x" + key[1:] for name, key in NEW_KEYS.items()}
+    file = numparq.ParquetFile(path, decryption=KmsDecryption(MemoryKms(NEW_KEYS | {"kc2": b"x" * 16})))
+    assert file.read(["a"])["a"].tolist() == [1, 2, 3]
+    with pytest.raises(DecryptionError, match="master key 'kc2'"):
+        file.read(["b"])

@@ -79,7 +79,8 @@ class VaultKms:
         # Without the handler of redirects, which would send the token to another server.
         self._opener = urllib.request.OpenerDirector()
         for handler in (
-            urllib.request.ProxyHandler(),
+            # A proxy sees what plain HTTP carries, which is for this machine alone.
+            urllib.request.ProxyHandler(None if self._address.startswith("https:") else {}),
             urllib.request.HTTPHandler(),
             urllib.request.HTTPSHandler(context=context),
             urllib.request.HTTPErrorProcessor(),

@@ -58,7 +58,9 @@ class Transit(BaseHTTPRequestHandler):
 def server(monkeypatch):
     for name in ("VAULT_ADDR", "VAULT_TOKEN", "VAULT_NAMESPACE", "VAULT_CACERT"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # which must not see plain HTTP
+    for name in ("no_proxy", "NO_PROXY", "https_proxy", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
     with ThreadingHTTPServer(("127.0.0.1", 0), Transit) as server:
         server.requests, server.answer = [], None
         server.address = f"http://127.0.0.1:{server.server_port}"
