@@ -25,7 +25,6 @@ HELPERS = ("pluralize(", "agree_noun(", "agree_verb(")
 # Values before a plural noun that are never 1, with the reason.
 NEVER_ONE = {
     "crypto/chunk_cipher.py: MAX_ORDINAL + 1": "32,768",
-    "kernels/compile/load.py: object.__basicsize__": "two words or more",
     "column/encodings.py: PHYSICAL_NAMES[physical]": "the name of a type",
     "tools/verify/pages.py: name": "the name of a type",
     "format/bloom_filter.py: len(self.bitset)": "blocks have 32 bytes",
