@@ -75,7 +75,7 @@ def store(name: str, key: bytes, data: bytes) -> bool:
         if not _private(folder):
             raise PermissionError("other users can write there, or own it")
         path = _path(folder, name, key)
-        _replace(path, _seal(key, data) + data)
+        replace_file(path, _seal(key, data) + data)
         _prune(folder, name, keep=path)
     except OSError as error:
         _warn(folder, error.strerror or str(error))
@@ -167,7 +167,7 @@ def _owned(status: os.stat_result) -> bool:
     return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _replace(path: str, content: bytes) -> None:
+def replace_file(path: str, content: bytes) -> None:
     """Write a file atomically: other processes see all of it or nothing."""
     descriptor, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=os.path.dirname(path))
     try:

@@ -5,6 +5,7 @@ The library has two tiny kernels, in a copy of the package.
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 
@@ -117,6 +118,31 @@ def test_message_names_the_extra_where_nothing_can_run(project, damage):
     assert output.startswith("ImportError numparq's kernels are not prebuilt for this process (library: ")
     assert "pip install 'numparq[jit]'" in output
     assert errors == ""
+
+
+def test_library_in_a_zip_file_is_copied(project):
+    path = shutil.make_archive(str(project.root / "package"), "zip", project.root, "numparq")
+    shutil.rmtree(project.root / "numparq")
+    for _ in range(2):
+        assert project.run(WITHOUT_NUMBA + RUN, PYTHONPATH=path) == (LOADED, "")
+    (copy,) = project.place.glob("library-*/_kernels.abi3.so")
+    whole = copy.read_bytes()
+    copy.write_bytes(whole[:1000])
+    assert project.run(WITHOUT_NUMBA + RUN, PYTHONPATH=path) == (LOADED, "")
+    assert copy.read_bytes() == whole
+    assert not project.objects()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only Unix has file modes")
+def test_library_in_a_zip_file_is_not_copied_where_others_can_write(project):
+    path = shutil.make_archive(str(project.root / "package"), "zip", project.root, "numparq")
+    shutil.rmtree(project.root / "numparq")
+    project.place.mkdir(exist_ok=True)
+    project.place.chmod(0o777)
+    output, _ = project.run(RAISES, PYTHONPATH=path, NUMPARQ_KERNELS="library")
+    assert output.startswith("NoLibraryError")
+    assert "set NUMPARQ_CACHE_DIR" in output
+    assert not list(project.place.iterdir())
 
 
 def test_unknown_layout_of_arrays_is_refused(linked):
