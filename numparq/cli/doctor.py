@@ -10,6 +10,7 @@ import platform
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, distribution, version
+from pathlib import Path
 from typing import Any
 
 from numparq.kernels.compile import prebuilt
@@ -140,7 +141,7 @@ def _is_intact() -> bool:
         return True
     for file in files:
         if file.name == prebuilt.LIBRARY.name and file.hash is not None and file.hash.mode == "sha256":
-            digest = hashlib.sha256(file.locate().read_bytes()).digest()
+            digest = hashlib.sha256(Path(file.locate()).read_bytes()).digest()
             return base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == file.hash.value
     return True
 

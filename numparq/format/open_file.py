@@ -12,7 +12,6 @@ from numparq.crypto.key import check_named
 from numparq.errors import InvalidFileError, ParquetError, UnsupportedError, error_context
 from numparq.io.open import open_source
 from numparq.io.opened_path import OpenedPath, Reopenable
-from numparq.io.remote_version import replaced_file_error
 from numparq.io.source import Source
 from numparq.util.byte_budget_cache import CachedFile, file_cache
 
@@ -140,6 +139,8 @@ class OpenFile(Reopenable):
                 if isinstance(error, ParquetError):
                     error.where.setdefault("file", source.name)
                     if source.is_remote and source.current_stamp() != source.stamp_as_read:  # type: ignore[attr-defined]
+                        from numparq.io.remote_version import replaced_file_error
+
                         raise replaced_file_error(source.name) from error
             finally:
                 source.close()
@@ -166,6 +167,8 @@ class OpenFile(Reopenable):
         """
         if self._current_stamp() != self.stamp:
             if self.source.is_remote:
+                from numparq.io.remote_version import replaced_file_error
+
                 raise replaced_file_error(self.source.name)
             raise InvalidFileError("the file has changed since it was opened: open it again", file=self.source.name)
 

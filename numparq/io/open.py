@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from numparq.errors import UnsupportedError
 
 from .filesystem import check_readable, innermost_filesystem, is_url, strip_file_scheme, url_to_filesystem
-from .local_sink import DeviceSink, FileSink
 from .local_source import BytesSource, FileObjectSource, FileSource
-from .remote_sink import ArrowSink, FsspecSink
-from .remote_source import ArrowSource, FsspecSource
-from .sink import BytesSink, Sink, StreamSink
 from .source import Source
 
 if TYPE_CHECKING:
     from numparq.typing import PathOrBuffer, PathOrPaths, StorageOptions
+
+    from .sink import Sink
 
 
 def open_sink(path: PathOrBuffer | Sink | None, storage_options: StorageOptions = None, filesystem: Any = None) -> Sink:
@@ -27,6 +25,8 @@ def open_sink(path: PathOrBuffer | Sink | None, storage_options: StorageOptions 
 
     A local file is replaced in one step on commit; a file object is written from its current position and left open.
     """
+    from .sink import BytesSink, Sink, StreamSink
+
     if not isinstance(path, (str, os.PathLike)):
         if storage_options or filesystem is not None:
             raise ValueError("storage_options and filesystem need a path or URL")
@@ -59,6 +59,8 @@ def _resolve(name: str, storage_options: Mapping[str, Any], filesystem: Any) -> 
 
 def open_local_sink(name: str) -> Sink:
     """Open a local file for writing, ``~`` expanded; a device or pipe is written directly."""
+    from .local_sink import DeviceSink, FileSink
+
     name = os.path.expanduser(name)
     if not name:
         raise FileNotFoundError(errno.ENOENT, "the path is empty", name)
@@ -80,6 +82,8 @@ def open_filesystem_sink(filesystem: Any, path: str, name: str | None = None) ->
     inner, (place,) = innermost_filesystem(filesystem, [path])
     if inner is None:
         return open_local_sink(place)
+    from .remote_sink import ArrowSink, FsspecSink
+
     kind = ArrowSink if hasattr(inner, "open_output_stream") else FsspecSink
     return kind(inner, place, name or path)
 
@@ -132,6 +136,8 @@ def open_filesystem_source(
     inner, (place,) = innermost_filesystem(filesystem, [path])
     if inner is None:
         return open_local_source(place)
+    from .remote_source import ArrowSource, FsspecSource
+
     if hasattr(inner, "open_input_file"):
         return ArrowSource(inner, place, name or path)
     return FsspecSource(inner, place, name or path, size, version)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +14,8 @@ _Result = TypeVar("_Result")
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """Return a hint with up to three similar names out of `known`, or an empty text; case does not count."""
+    import difflib
+
     names: dict[str, str] = {}
     for item in known:
         names.setdefault(str(item).casefold(), repr(item))

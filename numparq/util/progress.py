@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from html import escape
 from importlib import import_module
 from typing import Any, Protocol, Self
 
@@ -138,6 +137,8 @@ class _NotebookDisplay:
             self._show()
 
     def _show(self) -> None:
+        from html import escape
+
         display = import_module("IPython.display").display
         done, total, text = self._latest
         line = f"{self._label}: {text}, {time.monotonic() - self._began:.1f} s"

@@ -14,9 +14,11 @@ from typing import Any
 
 import thriftpy2
 
+import numparq
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEFINITION = REPOSITORY / "thrift" / "parquet.thrift"
-TABLES = REPOSITORY / "numparq" / "format" / "thrift" / "parquet.json"
+TABLES = Path(numparq.__file__).resolve().parent / "format" / "thrift" / "parquet.json"
 _SCALARS = {2: "bool", 3: "i8", 4: "double", 6: "i16", 8: "i32", 10: "i64", 11: "string", 18: "binary"}
 _STRUCT, _LIST = 12, 15
 

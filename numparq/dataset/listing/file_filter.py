@@ -8,13 +8,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from typing import TYPE_CHECKING
 
 from numparq.errors import UnsupportedError
 
 from .files import DirectoryListing, FileEntry
 from .local import LocalLister
 from .patterns import expand_braces
-from .sink_log import Lister
+
+if TYPE_CHECKING:
+    from .sink_log import Lister
 
 
 @dataclass(frozen=True)

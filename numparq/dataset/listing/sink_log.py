@@ -6,15 +6,17 @@ import json
 import re
 from collections.abc import Collection, Iterable
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from numparq.errors import InvalidFileError
 
 from .local import LocalLister
-from .remote import RemoteLister
 
-Lister: TypeAlias = LocalLister | RemoteLister
+if TYPE_CHECKING:
+    from .remote import RemoteLister
+
+    Lister: TypeAlias = LocalLister | RemoteLister
 
 _LOG_FOLDER = "_spark_metadata"
 _BATCH = re.compile(r"([0-9]{1,18})(\.compact)?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numparq.errors import UnsupportedError
 from numparq.io.filesystem import ResolvedPaths, resolve_paths
@@ -14,8 +14,9 @@ from numparq.typing import PathOrBuffer, StorageOptions
 from .files import DirectoryListing
 from .local import LocalLister
 from .patterns import is_hidden
-from .remote import RemoteLister
-from .sink_log import Lister, read_sink_log, select_sink_files
+
+if TYPE_CHECKING:
+    from .sink_log import Lister
 
 TABLE_FORMATS = ("auto", "parquet")
 
@@ -66,9 +67,17 @@ def check_table_format(table_format: str) -> bool:
 def check_plain_folder(place: ResolvedPaths, table_format: str) -> None:
     """Raise UnsupportedError if a folder to write is, or is inside, a table of another system."""
     if check_table_format(table_format):
-        lister = LocalLister() if place.filesystem is None else RemoteLister(place.filesystem)
+        lister = _lister(place)
         folders = [path.rstrip("/") or path[:1] for path in place.paths]
         _refuse_writing(_TableFinder(lister).tables_above(folders, is_listed=False))
+
+
+def _lister(resolved: ResolvedPaths) -> Lister:
+    if resolved.filesystem is None:
+        return LocalLister()
+    from .remote import RemoteLister
+
+    return RemoteLister(resolved.filesystem)
 
 
 def check_plain_file(
@@ -133,6 +142,8 @@ class TableFileSelector:
                     f'{kind.read_with}, or pass table_format="parquet" to read all files as they are',
                     file=root,
                 )
+            from .sink_log import read_sink_log, select_sink_files
+
             if root not in self._logs:
                 self._logs[root] = read_sink_log(self._lister, root)
             listing = _with_paths(listing, select_sink_files(root, self._logs[root], listing.paths, base, self._lister))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from enum import IntEnum
 from functools import lru_cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 # Written by tests/support/thrift_definition.py from thrift/parquet.thrift; a test compares them.
@@ -54,7 +54,7 @@ class Idl(NamedTuple):
 @lru_cache(maxsize=1)
 def load_idl() -> Idl:
     """Return the definition, from the tables in JSON beside this module."""
-    plain = json.loads(resources.files(__package__).joinpath(_TABLES).read_bytes())
+    plain = json.loads(pkgutil.get_data(__package__, _TABLES) or b"")  # of a folder, or of a zip file
     structs = {
         name: IdlStruct(name, union, tuple(IdlField(*field) for field in fields))
         for name, (union, fields) in plain["structs"].items()
