@@ -8,28 +8,34 @@ from numparq.util.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .description import StoreDescription
-    from .indexes.definitions import BloomFilter, MinMax, ValueList
+    from .indexes.definitions import BloomFilter, GapList, MinMax, PrefixList, SuffixList, ValueList
     from .refresh import StoreChange
     from .selection import StoreSelection
     from .store import Store
 
 __all__ = [
     "BloomFilter",
+    "GapList",
     "MinMax",
+    "PrefixList",
     "Store",
     "StoreChange",
     "StoreDescription",
     "StoreSelection",
+    "SuffixList",
     "ValueList",
 ]
 
 _MODULE_OF = {
     "BloomFilter": "indexes.definitions",
+    "GapList": "indexes.definitions",
     "MinMax": "indexes.definitions",
+    "PrefixList": "indexes.definitions",
     "Store": "store",
     "StoreChange": "refresh",
     "StoreDescription": "description",
     "StoreSelection": "selection",
+    "SuffixList": "indexes.definitions",
     "ValueList": "indexes.definitions",
 }
 

@@ -17,7 +17,7 @@ from numparq.prune.match import columns_may_match
 
 from .indexes.index import CellReader, Cells, unwrap_test
 from .indexes.minmax import read_bounds
-from .indexes.registry import CELL_READERS
+from .indexes.registry import cell_reader
 from .metadata import StoreIndex
 from .part import PartRows
 
@@ -118,7 +118,8 @@ class _Evaluation:
         return np.zeros(self._rows.num_rows if chosen is None else chosen.count, np.bool_)
 
     def _of_index(self, index: StoreIndex, tests: Sequence[Expression]) -> _Step:
-        reader = CELL_READERS[index.name]
+        reader = cell_reader(index.name)
+        assert reader is not None
 
         def may_match(chosen: RowRanges | None) -> np.ndarray:
             return answer_tests(reader, Cells(index, self._rows, chosen), tests)
@@ -201,7 +202,7 @@ def indexes_by_column(rows: PartRows) -> Mapping[str, list[StoreIndex]]:
     indexes: dict[str, list[StoreIndex]] = {}
     schema = rows.part.schema
     for index in schema.indexes if schema.version >= _MIN_VERSION else ():
-        if len(index.columns) == 1 and index.name in CELL_READERS:
+        if len(index.columns) == 1 and cell_reader(index.name) is not None:
             indexes.setdefault(index.columns[0].lower(), []).append(index)
     return indexes
 

@@ -13,7 +13,7 @@ from numparq.format.physical_type import BYTE_ARRAY, INT96
 from numparq.format.schema import Leaf
 
 from .cell_types import CellType, cell_type, int96
-from .indexes.definitions import BloomFilter, MinMax, ValueList
+from .indexes.definitions import BloomFilter, GapList, MinMax, PrefixList, SuffixList, ValueList
 from .java_stream import renew_header
 from .metadata import PARTITION_PREFIX, StoreIndex
 from .part import PartRows, StorePart
@@ -129,7 +129,27 @@ def _filters(group: PartRows, index: StoreIndex) -> list[Cell]:
     return cells
 
 
-_READERS = {MinMax.name: _bounds, ValueList.name: _lists, BloomFilter.name: _filters}
+def _intervals(group: PartRows, index: StoreIndex) -> list[Cell]:
+    sides = []
+    for leaf in group.part.leaves(index.column):
+        vector = group.column(leaf)
+        assert vector.list_offsets is not None
+        sides.append((_stored_values(leaf, vector), vector.list_offsets.tolist()))
+    (lows, offsets), (highs, others) = sides
+    if offsets != others:
+        raise UnsupportedError("the intervals have not two ends each", file=group.part.name)
+    pairs = list(zip(lows, highs, strict=False))
+    return [pairs[offsets[row] : offsets[row + 1]] for row in range(group.num_rows)]
+
+
+_READERS = {
+    MinMax.name: _bounds,
+    ValueList.name: _lists,
+    PrefixList.name: _lists,
+    SuffixList.name: _lists,
+    BloomFilter.name: _filters,
+    GapList.name: _intervals,
+}
 
 
 def can_be_read(part: StorePart) -> bool:

@@ -10,12 +10,13 @@ import numpy as np
 
 from numparq.column.buffers import BinaryArray
 from numparq.errors import ParquetError, SchemaError, UnsupportedError
+from numparq.expr.sort_keys import key_domain
 from numparq.format.open_file import OpenFile
 from numparq.format.physical_type import BYTE_ARRAY, DOUBLE, FLOAT
 from numparq.format.schema import Leaf
 
 from .cell_types import CellType, Conversion, cell_type, nan_of, with_one_zero
-from .indexes.definitions import BloomFilter, IndexDefinition, MinMax, ValueList
+from .indexes.definitions import BloomFilter, GapList, IndexDefinition, MinMax, PrefixList, SuffixList, ValueList
 from .own_metadata import FileColumnsRecord
 from .spark_bloom import build_cell, hash_integers, hash_texts
 from .summary.summarize import ColumnSummary, Wish, summarize_file, summarize_files
@@ -25,7 +26,7 @@ BLOOM_TYPES = ("byte", "short", "integer", "long", "string")
 _SUPPLEMENTARY, _PRIVATE = 0xF0, 0xEE
 
 BoundsCell = tuple[bytes | None, bytes | None]
-Cell = BoundsCell | list[bytes] | bytes | None
+Cell = BoundsCell | list[bytes] | list[tuple[bytes, bytes]] | bytes | None
 
 
 @dataclass
@@ -58,7 +59,7 @@ class StoreRow:
 def _cell_bytes(cell: Cell) -> int:
     if isinstance(cell, bytes):
         return len(cell)
-    return sum(len(value or b"") + 4 for value in cell or ())
+    return sum((2 * len(each[0]) if isinstance(each, tuple) else len(each or b"")) + 4 for each in cell or ())
 
 
 class RowBuilder:
@@ -122,6 +123,10 @@ class RowBuilder:
         values = _plain_values(leaf, summary)
         if isinstance(definition, ValueList):
             return kind, _value_list(leaf, values, kind, convert)
+        if isinstance(definition, GapList):
+            return kind, _gap_list(leaf, values, kind, convert, definition.gaps)
+        if isinstance(definition, PrefixList):
+            return kind, _affix_list(leaf, values, kind, definition)
         if kind.spark not in BLOOM_TYPES:
             return kind, None  # says nothing
         items = [converted for value in values if (converted := convert(value)) is not None]
@@ -132,7 +137,9 @@ def _absent(definition: IndexDefinition) -> Cell:
     """Return the cell of a file without the column: it has only nulls."""
     if isinstance(definition, MinMax):
         return None, None
-    return [] if isinstance(definition, ValueList) else build_cell(hash_texts([]), definition.ndv or 1, definition.fpp)
+    if isinstance(definition, BloomFilter):
+        return build_cell(hash_texts([]), definition.ndv or 1, definition.fpp)
+    return []
 
 
 def find_leaf(file: OpenFile, column: str) -> Leaf | None:
@@ -215,6 +222,35 @@ def _value_list(leaf: Leaf, values: Sequence[bytes], kind: CellType, convert: Co
             raise UnsupportedError("a value cannot be kept in a store", column=leaf.name)
         plain[with_one_zero(converted) if kind.physical in (FLOAT, DOUBLE) else converted] = None
     return list(plain)
+
+
+def _gap_list(
+    leaf: Leaf, values: Sequence[bytes], kind: CellType, convert: Conversion, gaps: int
+) -> list[tuple[bytes, bytes]]:
+    """Return intervals that hold all values, between the largest gaps; NaNs have one of their own."""
+    domain = key_domain(leaf)
+    if kind.physical == BYTE_ARRAY:
+        raise UnsupportedError("a gap list holds numbers and times, not strings", column=leaf.name)
+    converted = {}
+    for value in values:
+        plain = convert(value)
+        if plain is None:
+            raise UnsupportedError("a value cannot be kept in a store", column=leaf.name)
+        converted[domain.key(value)] = plain
+    keys = sorted(key for key in converted if not domain.is_float or domain.low <= key < domain.high)
+    nan = [] if len(keys) == len(converted) else [(nan_of(kind), nan_of(kind))]
+    widest = sorted(range(1, len(keys)), key=lambda at: keys[at - 1] - keys[at])[:gaps]
+    cuts = [0, *sorted(widest), len(keys)]
+    ends = [(converted[keys[start]], converted[keys[end - 1]]) for start, end in pairwise(cuts) if start < end]
+    return ends + nan
+
+
+def _affix_list(leaf: Leaf, values: Sequence[bytes], kind: CellType, definition: PrefixList) -> list[bytes]:
+    """Return the first or last characters of all strings."""
+    if kind.spark != "string":
+        raise UnsupportedError(f"prefixes and suffixes are of strings, not of {kind.spark}", column=leaf.name)
+    chosen = slice(-definition.length, None) if isinstance(definition, SuffixList) else slice(definition.length)
+    return sorted({value.decode()[chosen].encode() for value in values})
 
 
 def _bloom_filter(definition: BloomFilter, kind: CellType, items: Sequence[bytes]) -> bytes:

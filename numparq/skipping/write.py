@@ -22,7 +22,7 @@ from numparq.from_pandas.frame import ShreddedFrame
 from numparq.types.arrow_fields import field_from_node
 
 from .cell_types import CellType
-from .indexes.definitions import BloomFilter, MinMax, ValueList
+from .indexes.definitions import BloomFilter, GapList, MinMax, PrefixList, SuffixList, ValueList
 from .metadata import OBJECT_NAME, PARTITION_PREFIX, Json, StoreIndex, StoreSchema, format_store_schema
 from .own_metadata import OWN_KEY, OwnMetadata
 from .rows import Cell, StoreRow
@@ -96,10 +96,11 @@ def cells_type(name: str, kind: CellType) -> Json:
     """Return Spark's type of the cells of an index, as JSON."""
     if name == BloomFilter.name:
         return _FILTER_TYPE
-    if name == ValueList.name:
+    if name in (ValueList.name, PrefixList.name, SuffixList.name):
         return {"type": "array", "elementType": kind.spark, "containsNull": True}
     fields = [{"name": bound, "type": kind.spark, "nullable": True, "metadata": {}} for bound in ("min", "max")]
-    return {"type": "struct", "fields": fields}
+    struct = {"type": "struct", "fields": fields}
+    return {"type": "array", "elementType": struct, "containsNull": True} if name == GapList.name else struct
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
@@ -165,18 +166,38 @@ def _bounds(name: str, kind: CellType, value: _Value) -> _CellColumn:
 def _list(name: str, kind: CellType, value: _Value) -> _CellColumn:
     def leaves(rows: Sequence[StoreRow]) -> list[LeafValues]:
         cells = [value(row) for row in rows]
-        counts = np.array([len(cell) for cell in cells], np.int64)
-        entries = np.maximum(counts, 1)  # an empty list has one
-        starts = np.cumsum(entries) - entries
         leaf = _dense(kind, [each for cell in cells for each in cell])
-        repetition = np.ones(int(entries.sum()), np.uint8)
-        repetition[starts] = 0
-        definition = np.full(len(repetition), 3, np.uint8)
-        definition[starts[counts == 0]] = 1
-        leaf.definition_levels, leaf.repetition_levels = definition, repetition
+        leaf.definition_levels, leaf.repetition_levels = _list_levels(cells, 3)
         return [leaf]
 
     elements = SchemaNode("list", REPEATED, children=(_leaf("element", kind),))
+    return _CellColumn(SchemaNode(name, OPTIONAL, logical=LogicalType("LIST"), children=(elements,)), leaves)
+
+
+def _list_levels(cells: Sequence[Sequence[object]], deepest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the definition and repetition levels of lists without nulls."""
+    counts = np.array([len(cell) for cell in cells], np.int64)
+    entries = np.maximum(counts, 1)  # an empty list has one
+    starts = np.cumsum(entries) - entries
+    repetition = np.ones(int(entries.sum()), np.uint8)
+    repetition[starts] = 0
+    definition = np.full(len(repetition), deepest, np.uint8)
+    definition[starts[counts == 0]] = 1
+    return definition, repetition
+
+
+def _intervals(name: str, kind: CellType, value: _Value) -> _CellColumn:
+    def leaves(rows: Sequence[StoreRow]) -> list[LeafValues]:
+        cells = [value(row) for row in rows]
+        leaf_values = []
+        for side in (0, 1):
+            leaf = _dense(kind, [each[side] for cell in cells for each in cell])
+            leaf.definition_levels, leaf.repetition_levels = _list_levels(cells, 4)
+            leaf_values.append(leaf)
+        return leaf_values
+
+    struct = SchemaNode("element", OPTIONAL, children=(_leaf("min", kind), _leaf("max", kind)))
+    elements = SchemaNode("list", REPEATED, children=(struct,))
     return _CellColumn(SchemaNode(name, OPTIONAL, logical=LogicalType("LIST"), children=(elements,)), leaves)
 
 
@@ -187,6 +208,9 @@ def _binary(name: str, kind: CellType, value: _Value) -> _CellColumn:
 _COLUMNS: dict[str, Callable[[str, CellType, _Value], _CellColumn]] = {
     MinMax.name: _bounds,
     ValueList.name: _list,
+    PrefixList.name: _list,
+    SuffixList.name: _list,
+    GapList.name: _intervals,
     BloomFilter.name: _binary,
 }
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 import numparq
 from numparq import col
-from numparq.skipping import BloomFilter, MinMax, Store, ValueList
+from numparq.skipping import BloomFilter, GapList, MinMax, PrefixList, Store, SuffixList, ValueList
 
 from .random_stores import outcome, recent_files
 
@@ -106,7 +106,8 @@ def _predicate(rng: np.random.Generator, depth: int = 0) -> Any:
     elif kind == 8:
         predicate = column.is_null() if rng.random() < 0.5 else column.is_not_null()
     elif kind == 9:
-        predicate = column.is_nan() if name != "s" else column.startswith("a")
+        text = ["a%", "%b", "%\ue000", "a_", "%a%", "_"][int(rng.integers(6))]
+        predicate = column.is_nan() if name != "s" else column.like(text)
     else:
         other = col({"f": "i", "i": "f", "l": "i"}.get(name, name))
         predicate = column < other if rng.random() < 0.5 else column == other
@@ -130,7 +131,11 @@ def check_seed(seed: int, folder: Path, asks: int) -> int:
     indexes: list[Any] = []
     for name in COLUMNS:
         kinds = [MinMax, ValueList, *([BloomFilter] if name in BLOOMS else [])]
-        indexes += [kind(name) for kind in kinds if rng.random() < 0.6]
+        kinds += [PrefixList, SuffixList] if name == "s" else [GapList]
+        indexes += [kind(name) for kind in kinds if rng.random() < (0.6 if seed % 2 else 0.3)]
+        if rng.random() < 0.3:
+            indexes.append(PrefixList(name, 1) if name == "s" else GapList(name, 1))
+    indexes = [*{(index.name, index.column): index for index in indexes}.values()]
     with recent_files():
         store = Store.build(data, base=folder, indexes=indexes or [MinMax("s")])
     skipped = 0
