@@ -135,6 +135,9 @@ WRONG = {
         }.items()
     },
     "decryption": dict.fromkeys(["", "a key", "YSBrZXk="], "must be the name of a key provider, package.module:attr"),
+    "expectedParts": dict.fromkeys(
+        ["", "a", "7", '"a"', "[1]", '{"a": 1}'], "must be a JSON list of names of parts, or"
+    ),
     "timeZone": dict.fromkeys(["", "nowhere", "+25:00", "../etc"], "must be a time zone such as Europe/Paris"),
     "recursiveFileLookup": dict.fromkeys(["", "false"], "must be true, since folders below the path are always read"),
     "mergeSchema": dict.fromkeys(["", "false"], "must be true, since the schemas of all files are always merged"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from numparq.column.projection import VIRTUAL_COLUMNS
+from numparq.dataset.discover.expected_parts import ExpectedParts
 from numparq.dataset.discover.files import EmptyDatasetError
 from numparq.dataset.partitions.types import parse_partition_type
 from numparq.errors import InvalidFileError, ParquetError, SchemaError
@@ -106,6 +107,16 @@ def _virtual(text: str) -> list[str]:
     return names
 
 
+def _parts(text: str) -> Any:
+    """Parse names of parts, or fingerprints by name."""
+    try:
+        parts = json.loads(text)
+        ExpectedParts(parts)
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError("a JSON list of names of parts, or an object of fingerprints by name") from None
+    return parts
+
+
 def _fixed(name: str, value: str, reason: str) -> ReadOption:
     """Return an option of Spark's own source, of which numparq has one value."""
     return ReadOption(name, "", _only(value, reason), f"{value}, since {reason}")
@@ -177,6 +188,12 @@ READ_OPTIONS = (
         "decryption",
         parse_provider_name,
         "name of what provides the keys of encrypted files: package.module:attribute",
+    ),
+    ReadOption(
+        "expectedParts",
+        "expected_parts",
+        _parts,
+        "parts that the dataset must have, and no others: a JSON list of names, or an object of fingerprints by name",
     ),
     ReadOption("pushdown", "pushdown", parse_bool, "apply filters of queries; needs register(spark, pushdown=True)"),
     _fixed("mergeSchema", "true", "the schemas of all files are always merged"),

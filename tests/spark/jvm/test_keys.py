@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -229,7 +230,11 @@ def test_parts_are_tied_to_their_paths(spark, tmp_path, provider):
     first.write_bytes(contents[0]), second.write_bytes(contents[1])
     expected = numparq.Dataset(folder, decryption=parts).parts
     assert numparq.spark.read(spark, str(folder), decryption=parts, expected_parts=expected).count() == 4000
+    options = {"decryption": parts, "expectedParts": json.dumps(expected)}
+    assert spark.read.format("numparq").options(**options).load(str(folder)).count() == 4000
     second.unlink()
+    with pytest.raises(Exception, match="parts of expected_parts are missing"):
+        spark.read.format("numparq").options(**options).load(str(folder))
     with pytest.raises(numparq.InvalidFileError, match="parts of expected_parts are missing"):
         numparq.spark.read(spark, str(folder), decryption=parts, expected_parts=expected)
 
