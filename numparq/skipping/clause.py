@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -210,3 +210,14 @@ def indexes_by_column(rows: PartRows) -> Mapping[str, list[StoreIndex]]:
 def column_key(name: ColumnName) -> str:
     """Return a column's name as indexes have it: in lower case, a path with dots."""
     return (name if isinstance(name, str) else ".".join(name)).lower()
+
+
+def filter_names(expression: Expression) -> Iterator[ColumnName]:
+    """Yield the names of the columns in a filter."""
+    if isinstance(expression, (And, Or)):
+        for part in expression.parts:
+            yield from filter_names(part)
+    elif isinstance(expression, Not):
+        yield from filter_names(expression.part)
+    elif isinstance(expression, ColumnPredicate):
+        yield from expression.names

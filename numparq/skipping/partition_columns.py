@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +9,11 @@ import numpy as np
 from numparq.errors import ParquetError
 from numparq.expr.bind import domain_predicate
 from numparq.expr.evaluate import evaluate_predicate
-from numparq.expr.expression import And, ColumnName, ColumnPredicate, Expression, Not, Or
+from numparq.expr.expression import And, Expression, Or
 from numparq.expr.matchers.vectors import ColumnVector
 from numparq.expr.normalize import all_of
 
-from .clause import column_key
+from .clause import column_key, filter_names
 from .indexes.cell_values import cell_values
 from .indexes.index import unwrap_test
 from .metadata import PARTITION_PREFIX
@@ -34,7 +33,7 @@ class PartitionColumns:
         parts = list(expression.parts) if isinstance(expression, And) else [expression]
         rest = []
         for part in parts:
-            names = list(_names(part))
+            names = list(filter_names(part))
             if names and all(column_key(name) in self._names for name in names):
                 inside &= self._evaluate(part)
             else:
@@ -85,13 +84,3 @@ def _is_null(vector: ColumnVector, count: int) -> np.ndarray:
     if vector.validity is not None:
         null |= np.asarray(vector.validity[:count]) == 0
     return null
-
-
-def _names(expression: Expression) -> Iterator[ColumnName]:
-    if isinstance(expression, (And, Or)):
-        for part in expression.parts:
-            yield from _names(part)
-    elif isinstance(expression, Not):
-        yield from _names(expression.part)
-    elif isinstance(expression, ColumnPredicate):
-        yield from expression.names

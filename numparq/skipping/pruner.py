@@ -20,10 +20,11 @@ from numparq.expr.expression import Constant, Expression
 from numparq.expr.filters import as_expression
 from numparq.expr.normalize import all_of, normalize
 from numparq.expr.runtime_filter import check_runtime_filters
+from numparq.format.schema import Schema
 from numparq.typing import Filters
 from numparq.util.pluralize import pluralize
 
-from .clause import NO_REASON, Clause
+from .clause import NO_REASON, Clause, column_key, filter_names
 from .indexes.index import unwrap_test
 from .location import bucket_of, object_ids
 from .part import PartRows, StorePart, row_groups_of
@@ -121,6 +122,20 @@ class StorePruner:
                 return []
             pruned += columns
         return pruned
+
+    def names_are_unique(self, schema: Schema) -> bool:
+        """Whether each column that the filter names is one column: indexes ignore case, and mean paths by dots."""
+        for name in filter_names(self._expression):
+            key = column_key(name)
+            top = key.partition(".")[0]
+            tops = [each for each in schema.columns if each.lower() in (top, key)]
+            if len(tops) > 1:
+                return False
+            if top != key and tops:
+                leaves = map(schema.leaf, schema.column_leaves(schema.positions[tops[0]]))
+                if sum(leaf.name.lower() == key for leaf in leaves) > 1:
+                    return False
+        return True
 
     def partition_answers(self, test: Expression, files: Sequence[DataFile]) -> np.ndarray | None:
         """Return for which files a predicate holds; None if it is on no partition column."""

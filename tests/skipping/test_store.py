@@ -549,3 +549,17 @@ def test_killed_at_any_step(tmp_path, change):
             break
         step += 1
     assert step > 1
+
+
+@pytest.mark.parametrize("columns", [{"X": [1], "x": [2]}, {"x.y": [1], "x": [{"y": 2}]}])
+def test_ambiguous_names_skip_nothing(tmp_path, columns):
+    """Xskipper ignores case, and a name with a dot may be a column or a path: its cells may be of the other one."""
+    paths = [write(tmp_path / "d", f"{letter}.parquet", **columns) for letter in "ab"]
+    name = next(iter(columns))
+    ids = [f"{path}#{os.stat(path).st_mtime_ns // 10**6}" for path in paths]
+    write_part(tmp_path / "s", {"c": ("minmax", name.lower())}, {"c": bounds(pa.int64(), [(2, 2)] * 2)}, ids)
+    for filters in (col(name) == 1, col(name) == 2):
+        want = numparq.read_parquet(tmp_path / "d", filters=filters)
+        got = numparq.read_parquet(tmp_path / "d", filters=filters, skipping=tmp_path / "s")
+        pd.testing.assert_frame_equal(got, want)
+    assert len(want) + len(numparq.read_parquet(tmp_path / "d", filters=col(name) == 1)) == 2

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from numparq.format.open_file import OpenFile
+from numparq.format.schema import Schema
 from numparq.format.writer_quirks import leaf_may_be_null
 from numparq.scan.file_columns import FileColumns
 from numparq.scan.unread_files import UnreadFiles
@@ -39,6 +42,16 @@ class FileQuery:
     partitions: DatasetPartitions
     filesystem: FileSystem
     resolve: str
+
+
+class KnowingPruner(Protocol):
+    """Protocol of pruners that know the columns of the files that they rule out."""
+
+    def pruned_files(self, may_match: np.ndarray) -> list[PrunedFiles]:
+        """Return what is known of the files that are not among `may_match`; nothing, if not of all."""
+
+    def names_are_unique(self, schema: Schema) -> bool:
+        """Whether each column that the filter names is one column, in the schema of the files that are left."""
 
 
 class QueryPruner(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from numparq.column.read.row_selection import SLICE_GROUP, SLICE_OUT, RowSlices
 from numparq.dataset.discover.snapshot import DatasetSnapshot
 from numparq.dataset.listing.files import DataFile, PartitionValues
 from numparq.dataset.prune.dataset_filter import DatasetFilter
-from numparq.dataset.prune.file_query import FileQuery, PrunedFiles, QueryPruner
+from numparq.dataset.prune.file_query import FileQuery, KnowingPruner, PrunedFiles, QueryPruner
 from numparq.dataset.prune.metadata_file import build_metadata_file_pruner
 from numparq.dataset.prune.pruners import FilePruner, PartitionPruner, StatisticsPruner, apply_pruner
 from numparq.dataset.prune.unopened_files import UnopenedFiles
@@ -64,11 +64,12 @@ class DatasetQuery:
         self._options = options
         self._cuts: list[tuple[str, Sequence[int]]] = []
         self._pruned: list[PrunedFiles] = []
+        self._unopened_pruners: list[KnowingPruner] = []
         ordinals = self._prune_files()
         unopened, schema, projection, filters = self._merge(ordinals, columns, skip)
-        if self._pruned and projection.has_categories:  # they are those of all files
+        if self._needs_all_files(schema, projection):
             self._pruners = [pruner for pruner in pruners if not hasattr(pruner, "for_query")]
-            self._pruned, self._cuts = [], []
+            self._pruned, self._cuts, self._unopened_pruners = [], [], []
             ordinals = self._prune_files()
             unopened, schema, projection, filters = self._merge(ordinals, columns, skip)
         matching = None
@@ -87,6 +88,13 @@ class DatasetQuery:
         self.scan = Scan(projection, files, options, skip, selected)  # of all files: dtypes must not depend on literals
         self.scan.add_unread(unread)
         self._filter = filters
+
+    def _needs_all_files(self, schema: DatasetSchema, projection: DatasetColumns) -> bool:
+        """Whether files that were pruned unopened have a say: categories are of all files, or names are ambiguous."""
+        pruners = self._unopened_pruners
+        if pruners and projection.has_categories:
+            return True
+        return not all(pruner.names_are_unique(schema.schema) for pruner in pruners)
 
     def _merge(
         self, ordinals: Sequence[int], columns: Any, skip: SkipDamaged | None
@@ -130,7 +138,8 @@ class DatasetQuery:
             mask = apply_pruner(pruner, left)
             reason = getattr(pruner, "reason", "")
             self._cut(f"{pruner.name} ({reason})" if reason else pruner.name, kept[~mask].tolist())
-            if hasattr(pruner, "pruned_files"):
+            if hasattr(pruner, "pruned_files") and not mask.all():
+                self._unopened_pruners.append(cast(KnowingPruner, pruner))
                 pruned = pruner.pruned_files(mask)
                 self._pruned += [replace(some, ordinal=int(kept[some.ordinal])) for some in pruned]
             kept = kept[mask]
