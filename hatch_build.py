@@ -10,6 +10,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -56,23 +57,30 @@ class LibraryHook(BuildHookInterface):
     """Hook that adds the library of kernels to a wheel."""
 
     PLUGIN_NAME = "custom"
+    _folder: tempfile.TemporaryDirectory[str] | None = None  # of the library, up to the end of the build
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the library; without a compiler or linker, warn that the wheel has none."""
+        """Build the library; if that fails, warn that the wheel has none, or raise if its machine was named."""
         machine = wheel_machine()
         if version != "standard" or machine not in TAGS:
             return
-        folder = Path(self.root, "build", "library", machine)
-        folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder / "_kernels.abi3.so", folder / "_kernels.digest"]
+        self._folder = tempfile.TemporaryDirectory(prefix="numparq-")
+        paths = [Path(self._folder.name, name) for name in ("_kernels.abi3.so", "_kernels.digest")]
         self.app.display_info(f"numparq compiles its kernels for {machine}, in about half a minute")
         began = time.monotonic()
         command = [sys.executable, "-c", _PROGRAM, self.root, *map(str, paths), machine]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
+            if MACHINE in os.environ:
+                raise RuntimeError(f"the kernels for {machine} cannot be compiled: {done.stderr}")
             self.app.display_warning(f"this wheel has no compiled kernels, and needs numparq[jit]: {done.stderr}")
             return
         self.app.display_info(f"kernels are compiled after {time.monotonic() - began:.0f} s")
         build_data["pure_python"] = False
         build_data["tag"] = TAGS[machine]
         build_data["force_include"] |= {str(path): f"numparq/kernels/{path.name}" for path in paths}
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was built beside the wheel."""
+        if self._folder is not None:
+            self._folder.cleanup()

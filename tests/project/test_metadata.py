@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 import zipfile
@@ -107,3 +108,48 @@ def test_wheel_without_a_library_contains_the_tables(tmp_path, monkeypatch):
     assert path.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(path) as wheel:
         assert wheel.read("numparq/format/thrift/parquet.json") == TABLES.read_bytes()
+
+
+@pytest.fixture
+def build_wheel(tmp_path, monkeypatch):
+    """Return a function that builds a wheel with a compiler that ends with a status, and returns path and content."""
+    wheel_builder = pytest.importorskip("hatchling.builders.wheel", reason="hatchling, which builds, is not installed")
+    monkeypatch.delenv("NUMPARQ_WHEEL_MACHINE", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+
+    def build(status: int) -> tuple[str, dict[str, bytes]]:
+        def compile_kernels(command, **options):
+            library, digest, machine = command[-3:]
+            if not status:
+                Path(library).write_text(machine)
+                Path(digest).write_text("digest")
+            return subprocess.CompletedProcess(command, status, stderr="no linker")
+
+        monkeypatch.setattr(subprocess, "run", compile_kernels)
+        (path,) = wheel_builder.WheelBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])
+        with zipfile.ZipFile(path) as wheel:
+            content = {name: wheel.read(name) for name in wheel.namelist() if "/_kernels." in name}
+        return Path(path).name.partition("-cp")[2] or Path(path).name.partition("-py")[2], content
+
+    return build
+
+
+@pytest.mark.parametrize("machine", ["", "aarch64"])
+def test_wheel_has_the_library_of_its_machine(build_wheel, monkeypatch, machine):
+    if machine:
+        monkeypatch.setenv("NUMPARQ_WHEEL_MACHINE", machine)
+    tags, content = build_wheel(0)
+    named = machine or "x86_64"
+    assert tags == f"311-abi3-manylinux2014_{named}.manylinux_2_17_{named}.musllinux_1_2_{named}.whl"
+    assert content == {
+        "numparq/kernels/_kernels.abi3.so": named.encode(),
+        "numparq/kernels/_kernels.digest": b"digest",
+    }
+
+
+def test_wheel_without_a_compiler_is_for_all_machines(build_wheel, monkeypatch):
+    assert build_wheel(1) == ("3-none-any.whl", {})
+    monkeypatch.setenv("NUMPARQ_WHEEL_MACHINE", "x86_64")
+    with pytest.raises(RuntimeError, match="no linker"):
+        build_wheel(1)
