@@ -60,9 +60,7 @@ def expected_reads(
     `num_files` includes files without containers; `distinct` None: all values are taken as distinct. At most `points`
     look-ups are tried, spread evenly by rows.
     """
-    total = np.maximum(containers.costs.sum(axis=0), 1e-300)
-    selected = np.flatnonzero(containers.rows > 0)
-    live = PrunableContainers(*(items[selected] for items in containers))
+    total, live = _live(containers)
     if not live.known.any():
         share, files = live.costs.sum(axis=0) / total, len(np.unique(live.files)) / num_files
         return ExpectedReads(share, share, files, files)
@@ -71,6 +69,28 @@ def expected_reads(
     point, point_files = _mean_reads(live, sample, sample.ranks, chances)
     small_range, range_files = _mean_reads(live, sample, sample.range_ends(), None)
     return ExpectedReads(point / total, small_range / total, point_files / num_files, range_files / num_files)
+
+
+def expected_point_reads(containers: PrunableContainers, points: int) -> list[float]:
+    """Return `ExpectedReads.point` alone, without Bloom filters."""
+    total, live = _live(containers)
+    if live.known.all() and (live.highs[:-1] < live.lows[1:]).all():  # each value lies in one container
+        cost = live.rows @ (live.costs * live.read_share) / max(live.rows.sum(), 1.0)
+    elif live.known.any():
+        sample = _SampledLookups.sample(live, points)
+        cost, _ = _mean_reads(live, sample, sample.ranks, np.ones(len(live.rows)))
+    else:
+        cost = live.costs.sum(axis=0)
+    shares: list[float] = (cost / total).tolist()
+    return shares
+
+
+def _live(containers: PrunableContainers) -> tuple[np.ndarray, PrunableContainers]:
+    """Return the total of each cost, and the containers with values."""
+    selected = np.flatnonzero(containers.rows > 0)
+    return np.maximum(containers.costs.sum(axis=0), 1e-300), PrunableContainers(
+        *(each[selected] for each in containers)
+    )
 
 
 def _read_probabilities(rows: np.ndarray, bloom_bytes: np.ndarray, distinct: int | None) -> np.ndarray:

@@ -12,13 +12,13 @@ from numparq.format.open_file import OpenFile
 from numparq.format.schema import Leaf
 from numparq.plan.chunk_pages import ChunkPages as Pages
 from numparq.prune.index_reader import COLUMN_INDEX, OFFSET_INDEX, IndexLocations, PageIndexReader
-from numparq.prune.lookup_model import PrunableContainers, expected_reads
+from numparq.prune.lookup_model import PrunableContainers, expected_point_reads
 from numparq.prune.statistics import column_order, page_statistics
 
 from .bounds import KeyBounds, trusted_key_bounds
 from .value_kind import value_kind
 
-_POINTS = 64
+_POINTS = 32
 _MAGIC_BYTES = 4
 _ASCENDING, _DESCENDING, _NEITHER = 1, -1, 0
 
@@ -82,7 +82,7 @@ class FilePageIndexes:
         costs, ones = np.stack([pages.sizes, np.ones(count)], axis=1).astype(np.float64), np.ones((count, 2))
         nothing = np.zeros(count, np.int64)
         containers = PrunableContainers(*bounds, present.astype(np.float64), costs, ones, nothing, nothing)
-        byte_share, page_share = expected_reads(containers, 1, points=_POINTS).point.tolist()
+        byte_share, page_share = expected_point_reads(containers, _POINTS)
         return ChunkPageSummary(count, byte_share, page_share, bounds_order(bounds, present > 0))
 
 

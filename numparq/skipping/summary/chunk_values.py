@@ -201,10 +201,10 @@ class ChunkValues:
         if self._is_numeric:
             numbers = self._ordered_numbers
             return bool((numbers[1:] >= numbers[:-1]).all())
-        keys = list(map(key_domain(self.leaf).key, self.to_bytes()))
+        keys = map(key_domain(self.leaf).key, self.to_bytes())
         if self.codes is None:
-            return all(one <= two for one, two in pairwise(keys))
-        ranks = _ranks(keys)[self.codes]
+            return all(one <= two for one, two in pairwise(keys))  # up to the first that is not
+        ranks = _ranks(list(keys))[self.codes]
         return bool((ranks[1:] >= ranks[:-1]).all())
 
     def lengths(self) -> tuple[int, int | None, int | None]:
