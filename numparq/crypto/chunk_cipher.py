@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import xor
 from typing import TYPE_CHECKING
 
 from numparq.errors import DecryptionError
@@ -14,6 +13,7 @@ from .ciphers import (
     LENGTH_BYTES,
     PLAINTEXT_OFFSET,
     TAG_BYTES,
+    apply_counter_mode,
     failure,
     make_gcm,
     module_length,
@@ -22,7 +22,6 @@ from .ciphers import (
 if TYPE_CHECKING:
     from .key import Key
 
-_BLOCK = 16  # bytes, of AES
 _DATA_PAGE, _DICTIONARY_PAGE = ModuleType.DATA_PAGE, ModuleType.DICTIONARY_PAGE
 _DATA_HEADER, _DICTIONARY_HEADER = ModuleType.DATA_PAGE_HEADER, ModuleType.DICTIONARY_PAGE_HEADER
 
@@ -88,14 +87,6 @@ class ChunkCipher:
             raise failure(kind.label) from None
 
     def _open_ctr(self, module: memoryview) -> None:
-        """Decrypt a whole CTR module where it lies; its plaintext begins at PLAINTEXT_OFFSET. Nothing authenticates it.
-
-        GCM encrypts by the same counters but for the first block, which masks its tag: of no bytes, the tag is that
-        block. Two calls of it take half the time of a new `Cipher` object.
-        """
-        nonce = bytes(module[LENGTH_BYTES:PLAINTEXT_OFFSET])
-        first, rest = module[PLAINTEXT_OFFSET : PLAINTEXT_OFFSET + _BLOCK], module[PLAINTEXT_OFFSET + _BLOCK :]
-        mask = self._gcm.encrypt(nonce, b"", None)
-        first[:] = bytes(map(xor, first, mask))
-        if rest:
-            rest[:] = memoryview(self._gcm.encrypt(nonce, rest, None))[: len(rest)]
+        """Decrypt a whole CTR module where it lies, as `_open` does; nothing authenticates it."""
+        content = module[PLAINTEXT_OFFSET:]
+        apply_counter_mode(self._gcm, bytes(module[LENGTH_BYTES:PLAINTEXT_OFFSET]), content, content)

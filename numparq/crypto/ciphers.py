@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache
+from operator import xor
 from typing import TYPE_CHECKING
 
 from numparq.errors import DecryptionError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .key import Key
 
 LENGTH_BYTES, NONCE_BYTES, TAG_BYTES = 4, 12, 16
+_BLOCK = 16  # bytes, of AES
 PLAINTEXT_OFFSET = LENGTH_BYTES + NONCE_BYTES
 GCM_OVERHEAD = PLAINTEXT_OFFSET + TAG_BYTES
 CTR_OVERHEAD = PLAINTEXT_OFFSET
@@ -39,6 +41,18 @@ def make_gcm(key: Key) -> AESGCM:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(key.value)
+
+
+def apply_counter_mode(gcm: AESGCM, nonce: bytes, data: memoryview, out: memoryview) -> None:
+    """Encrypt or decrypt bytes in counter mode, whose first counter is 1; `out` is as long, and may be the same memory.
+
+    GCM encrypts by the same counters but for the first block, which masks its tag: of no bytes, the tag is that block.
+    Two calls of it take half the time of a new `Cipher` object.
+    """
+    mask = gcm.encrypt(nonce, b"", None)
+    out[:_BLOCK] = bytes(map(xor, data[:_BLOCK], mask))
+    if len(data) > _BLOCK:
+        out[_BLOCK:] = memoryview(gcm.encrypt(nonce, data[_BLOCK:], None))[:-TAG_BYTES]
 
 
 def module_length(raw: bytes | memoryview, start: int, end: int, overhead: int) -> int:

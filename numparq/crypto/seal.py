@@ -21,12 +21,12 @@ from .ciphers import (
     NONCE_BYTES,
     PLAINTEXT_OFFSET,
     TAG_BYTES,
+    apply_counter_mode,
     make_gcm,
 )
 from .key import Key
 
 MAX_INVOCATIONS = 1 << 32  # of one key with random nonces (NIST SP 800-38D, section 8.3)
-_FIRST_COUNTER = (1).to_bytes(4, "big")
 _SECRET = os.urandom(32)
 _LOCK = fork_safe_lock()
 _COUNTS: dict[bytes, int] = {}  # by a digest of the key that means nothing in another process
@@ -64,14 +64,10 @@ class Sealer:
         """Seal bodies of pages, by the algorithm of the file; CTR has no AAD."""
         if not self._is_ctr:
             return self.seal_modules(plaintexts, aads)
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
         views, nonces = self._begin(plaintexts, CTR_OVERHEAD)
-        cipher = algorithms.AES(self._key.value)
         for at, (plaintext, view) in enumerate(zip(plaintexts, views, strict=True)):
             nonce = nonces[NONCE_BYTES * at : NONCE_BYTES * (at + 1)]
-            encryptor = Cipher(cipher, modes.CTR(nonce + _FIRST_COUNTER)).encryptor()
-            encryptor.update_into(plaintext, view[PLAINTEXT_OFFSET:])
+            apply_counter_mode(self._gcm, nonce, memoryview(plaintext), view[PLAINTEXT_OFFSET:])
         return views
 
     def seal_module(self, plaintext: bytes | memoryview, module: ModuleId) -> bytes:
