@@ -67,5 +67,5 @@ def estimate_lookups(
 
 
 def _lookup(shares: np.ndarray, files: float, has_pages: bool) -> LookupCost:
-    num_bytes, row_groups, pages = np.clip(shares, 0.0, 1.0).tolist()
+    num_bytes, row_groups, pages = np.clip(shares, 0.0, 1.0).round(12).tolist()  # sums are off by the last bits
     return LookupCost(min(files, 1.0), row_groups, num_bytes, pages if has_pages else None)
