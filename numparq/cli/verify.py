@@ -59,9 +59,10 @@ def verdict(report: VerificationReport) -> str:
     """Return the verdict on a file in a few words, with the number of errors and warnings."""
     counts = [_count(report.errors, "error"), _count(report.warnings, "warning")]
     found = " and ".join(count for count in counts if count)
-    if report.errors:
-        return found
-    return f"sound, with {found}" if found else "sound"
+    if report.errors or not found:
+        return found or "sound"
+    is_checked = all(deviation.check != "not-checked" for deviation in report.deviations)
+    return f"sound, with {found}" if is_checked else f"no errors in what could be checked, with {found}"
 
 
 def _count(number: int, what: str) -> str:
