@@ -39,12 +39,12 @@ def _open(path: str, table_format: TableFormat, decryption: KeySource | None) ->
 def _show(
     file: str, table_format: TableFormat, decryption: KeySource | None, show: Callable[[ReadableFile | Dataset], None]
 ) -> None:
-    """Open a file or a dataset and show it; without keys, how a file with an encrypted footer is encrypted."""
+    """Open a file or a dataset and show it; without keys, how those with an encrypted footer are encrypted."""
     try:
         with _open(file, table_format, decryption) as table:
             show(table)
     except DecryptionError:
-        lines = [] if decryption is not None or is_dataset_path(file) else _describe_locked(file)
+        lines = [] if decryption is not None else _describe_locked(file, table_format)
         if not lines:
             raise
         console = open_console()
@@ -52,14 +52,24 @@ def _show(
             _print_line(console, f"{file}: {line}")
 
 
-def _describe_locked(file: str) -> list[str]:
-    """Return lines on a file whose footer is encrypted; none if it cannot be opened again, such as a pipe."""
-    if os.path.exists(file) and not os.path.isfile(file):
-        return []
+def _describe_locked(file: str, table_format: TableFormat) -> list[str]:
+    """Return lines on how files are encrypted, alike ones together; none if one cannot be opened again, as a pipe."""
+    if not is_dataset_path(file):
+        return [] if os.path.exists(file) and not os.path.isfile(file) else _describe_file(file, plain=[])
+    alike: dict[tuple[str, ...], list[str]] = {}
+    with Dataset(file, table_format=table_format) as dataset:
+        for name in dataset.files:
+            _, *lines = _describe_file(name, plain=["", "not encrypted"])
+            alike.setdefault(tuple(lines), []).append(name)
+    return [f"{pluralize(len(names), 'file')}, {line}" for lines, names in alike.items() for line in lines]
+
+
+def _describe_file(file: str, plain: list[str]) -> list[str]:
+    """Return a file's size and lines on how it is encrypted; `plain` if it is not."""
     source = open_source(file)
     try:
         encryption = read_encryption(source)
-        return [] if encryption is None else [pluralize(source.size, "byte"), *encryption.describe()]
+        return plain if encryption is None else [pluralize(source.size, "byte"), *encryption.describe()]
     finally:
         source.close()
 

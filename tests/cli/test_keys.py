@@ -116,6 +116,20 @@ def test_rows_without_keys(files, capsys):
     assert "sound" not in text
 
 
+def test_directories_of_locked_files(files, capsys):
+    folder = files / "folder"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.parquet").write_bytes((files / "locked.parquet").read_bytes())
+    numparq.to_parquet(pd.DataFrame({"salary": [1]}), folder / "plain.parquet")
+    for command in ("schema", "meta"):
+        assert main([command, "folder"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].startswith("folder: 3 files, encrypted footer, AES_GCM_V1, footer key")
+        assert lines[-1] == "folder: 1 file, not encrypted"
+    assert main(["head", "folder"]) == 1
+
+
 def test_a_column_without_its_key_in_meta(files, capsys):
     path = files / "footer.json"
     path.write_text(json.dumps({"footer_key": base64.b64encode(FOOTER_KEY).decode()}))
