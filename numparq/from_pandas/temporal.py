@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -160,11 +161,16 @@ def _object_ticks(part: np.ndarray, dtype: str) -> np.ndarray:
     """Return timestamps or durations as integers of a unit; SchemaError if one is out of range."""
     exact = np.empty(len(part), object)
     exact[:] = [getattr(value, "asm8", value) for value in part]  # pandas' scalars keep nanoseconds as NumPy's
-    found = exact.astype(dtype)
     coarse = f"{dtype[0]}8[s]"
     # NumPy converts Python timedeltas by way of microseconds, which wrap around, whatever the unit.
     wrapped = any(isinstance(value, datetime.timedelta) and abs(value) > _MAX_TIMEDELTA for value in exact)
-    if wrapped or (found.astype(coarse) != exact.astype(coarse)).any():
+    try:
+        found = exact.astype(dtype)
+    except OverflowError:  # of NumPy 2.5 and later, which does not wrap around
+        wrapped = True
+    with suppress(OverflowError):  # which refuses to round the least second down
+        wrapped = wrapped or bool((found.astype(coarse) != exact.astype(coarse)).any())
+    if wrapped:
         raise SchemaError(f"a timestamp or duration is beyond the range of {dtype}, the unit that other values need")
     return found.view(np.int64)
 

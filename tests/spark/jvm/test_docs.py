@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +22,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 SECTION = re.compile(r"\n## On Spark\n(.*?)(?=\n## )", re.DOTALL)  # in the README
 BLOCK = re.compile(r"```py\n(.*?)```", re.DOTALL)
 FOLDERS = re.compile(
-    r'"(rides|fares|events|large|checkpoint)"'
+    r'"(lake/events|rides|fares|events|large|checkpoint)"'
 )  # folders: the JVM resolves paths from where it was started
 
 
@@ -88,7 +91,15 @@ def ran(names, tmp_path):
 
 def others() -> list[str]:
     """Return the pages whose examples only have to run."""
-    own = {"README.md", "spark-jobs.md", "spark-reading.md", "spark-streaming.md", "spark-writing.md", "optimizing.md"}
+    own = {
+        "encryption.md",
+        "README.md",
+        "spark-jobs.md",
+        "spark-reading.md",
+        "spark-streaming.md",
+        "spark-writing.md",
+        "optimizing.md",
+    }
     return sorted(set(PAGES) - own)
 
 
@@ -134,12 +145,55 @@ def test_jobs_page(ran, tmp_path):
     assert defined["means"]["fare"].mean() == pytest.approx(taxi["fare"].mean())
 
 
+@pytest.fixture
+def add_module(spark, tmp_path, monkeypatch):
+    """Return a function that puts a module on the paths of the driver and of the workers."""
+
+    def add(name: str, text: str) -> None:
+        package, _, module = name.rpartition(".")
+        path = tmp_path / (f"{package}.zip" if package else f"{module}.py")
+        if package:
+            with zipfile.ZipFile(path, "w") as file:
+                file.writestr(f"{package}/__init__.py", "")
+                file.writestr(f"{package}/{module}.py", text)
+        else:  # processes that plan for the data source see files alone
+            path.write_text(text)
+        spark.sparkContext.addPyFile(str(path))
+        monkeypatch.syspath_prepend(path if package else tmp_path)
+
+    return add
+
+
+@pytest.mark.skipif("encryption.md" not in PAGES, reason="no such page")
+def test_encryption_page(ran, add_module, tmp_path):
+    """The page's module of providers runs with a KMS of a file in place of Vault."""
+    keys = tmp_path / "keys.json"
+    keys.touch(0o600)
+    keys.write_text(json.dumps({"lake": base64.b64encode(bytes(range(16))).decode()}))
+    (module,) = re.findall(r"```python\n(# lake_keys.py.*?)```", PAGES["encryption.md"], re.DOTALL)
+    assert 'VaultKms("https://vault.example:8200")' in module
+    module = module.replace('VaultKms("https://vault.example:8200")', f"FileKms({str(keys)!r})")
+    add_module("lake_keys", module.replace("import VaultKms", "import FileKms"))
+    events = pd.DataFrame({"user": range(100)})
+    numparq.to_parquet(events, tmp_path / "lake/events", partition_cols=[], encryption="lake_keys:writing")
+    defined = ran("encryption.md")
+    assert sorted(defined["dataset"].read()["user"]) == sorted([*range(100)] * 2)  # the page appends what it has read
+    with pytest.raises(numparq.DecryptionError):
+        numparq.read_parquet(tmp_path / "lake/events")
+
+
 @pytest.mark.skipif("optimizing.md" not in PAGES, reason="no such page")
-def test_optimizing_page(ran, tmp_path):
+def test_optimizing_page(ran, add_module, tmp_path):
+    keys = f"import numparq\nkey = {bytes(range(16))!r}\n"
+    read, write = "read = numparq.Decryption(key, allow_plaintext_files=True)\n", "write = numparq.Encryption(key)\n"
+    add_module("lake.keys", keys + read + write)
     report = ran("optimizing.md")["report"]
     assert (report.status, report.folders, report.before.files, report.after.files) == ("done", 2, 20, 2)
-    files = numparq.Dataset(tmp_path / "events").files
-    assert len(files) == 12  # the other partition keeps its ten
+    with numparq.Dataset(tmp_path / "events", decryption="lake.keys:read") as dataset:
+        assert len(dataset.files) == 3, "the last example has encrypted all partitions"
+        assert dataset.num_rows == 600
+    with pytest.raises(numparq.DecryptionError):
+        numparq.read_parquet(tmp_path / "events")
 
 
 @pytest.mark.skipif("README.md" not in PAGES, reason="the README has no such section")
