@@ -66,6 +66,7 @@ class RestoredSource(FileSource):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(os.path.expanduser(os.fspath(path)))
+        self._magic = MAGIC  # of a file so short that its end overlaps its beginning, too
         is_encrypted = self.size > len(MAGIC) and read_bytes(self, self.size - 4, 4) == ENCRYPTED_MAGIC
         self._magic = ENCRYPTED_MAGIC if is_encrypted else MAGIC
 
