@@ -112,19 +112,15 @@ class BloomFilterPruner:
         """Return position and length of Bloom filters, by ordinals of leaf and row group."""
         found: dict[int, dict[int, tuple[int, int]]] = {}
         chunks = [(group, leaf.index) for leaf in leaves for group in row_groups]
+        keys = self._file.reader.keys
         for chunk, *place in self._where.locate(BLOOM_FILTER, chunks):
-            if self._file.reader.keys is None or not self._costs_more_than_pages(chunk, place[1]):
+            if keys is None or not keys.is_sealed(*chunk) or not self._is_larger_than_chunk(chunk, place[1]):
                 found.setdefault(chunk[1], {})[chunk[0]] = (place[0], place[1])
         return found
 
-    def _costs_more_than_pages(self, chunk: tuple[int, int], length: int) -> bool:
-        """Whether a filter is encrypted and larger than its chunk: it has to be read and decrypted as a whole."""
-        keys = self._file.reader.keys
-        return (
-            keys is not None
-            and keys.is_sealed(*chunk)
-            and length > int(self._file.footer.chunks["total_compressed_size"][chunk])
-        )
+    def _is_larger_than_chunk(self, chunk: tuple[int, int], length: int) -> bool:
+        """Whether an encrypted filter, which can only be decrypted as a whole, has more bytes than its chunk."""
+        return length > int(self._file.footer.chunks["total_compressed_size"][chunk])
 
 
 def _probes(bound: Expression, leaves: Collection[int]) -> dict[int, np.ndarray]:

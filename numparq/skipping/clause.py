@@ -189,8 +189,7 @@ def _pick(mask: np.ndarray, chosen: RowRanges | None) -> np.ndarray:
 
 def answer_tests(reader: CellReader, cells: Cells, tests: Sequence[Expression]) -> np.ndarray:
     """Return what an index says; all may match if its cells cannot be read, or a literal not be compared with them."""
-    if any(unwrap_test(test)[0].op == "contains" for test in tests):
-        tests = [test for test in tests if unwrap_test(test)[0].op != "contains"]
+    tests = [test for test in tests if unwrap_test(test)[0].op != "contains"]
     try:
         return reader.may_match(cells, tests)
     except ParquetError:

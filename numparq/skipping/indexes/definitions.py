@@ -16,7 +16,25 @@ _DEFAULT_ITEMS = 100_000  # what Xskipper's parameter says if none is given; cel
 
 
 @dataclass(frozen=True)
-class MinMax:
+class SkippingIndex:
+    """Index of one column.
+
+    Attributes
+    ----------
+    column : str
+        The column; a dotted name is a path into structs.
+    """
+
+    column: str
+
+    @property
+    def params(self) -> Mapping[str, str]:
+        """Parameters as a store has them."""
+        return {}
+
+
+@dataclass(frozen=True)
+class MinMax(SkippingIndex):
     """Least and greatest value of each file, for ranges and equality.
 
     Attributes
@@ -27,17 +45,11 @@ class MinMax:
         The column; a dotted name is a path into structs.
     """
 
-    column: str
     name: ClassVar[str] = "minmax"
-
-    @property
-    def params(self) -> Mapping[str, str]:
-        """Parameters as a store has them."""
-        return {}
 
 
 @dataclass(frozen=True)
-class ValueList:
+class ValueList(SkippingIndex):
     """All distinct values of each file, for columns with few of them.
 
     Attributes
@@ -48,17 +60,11 @@ class ValueList:
         The column; a dotted name is a path into structs.
     """
 
-    column: str
     name: ClassVar[str] = "valuelist"
-
-    @property
-    def params(self) -> Mapping[str, str]:
-        """Parameters as a store has them."""
-        return {}
 
 
 @dataclass(frozen=True)
-class BloomFilterIndex:
+class BloomFilterIndex(SkippingIndex):
     """Spark's Bloom filter of the values of each file, for equality on integers and strings with many values.
 
     Attributes
@@ -73,7 +79,6 @@ class BloomFilterIndex:
         Distinct values that every filter is sized for. Default: those of its file.
     """
 
-    column: str
     fpp: float = 0.01
     ndv: int | None = None
     name: ClassVar[str] = "bloomfilter"
@@ -91,7 +96,7 @@ class BloomFilterIndex:
 
 
 @dataclass(frozen=True)
-class GapList:
+class GapList(SkippingIndex):
     """Intervals that hold all values of each file, for numbers and times with outliers; Xskipper does not know it.
 
     Attributes
@@ -104,7 +109,6 @@ class GapList:
         Number of gaps between values to keep: the largest ones.
     """
 
-    column: str
     gaps: int = 10
     name: ClassVar[str] = "gaplist"
 
@@ -118,7 +122,7 @@ class GapList:
 
 
 @dataclass(frozen=True)
-class PrefixList:
+class PrefixList(SkippingIndex):
     """First characters of all strings of each file, for prefixes and equality; Xskipper does not know it.
 
     Attributes
@@ -131,7 +135,6 @@ class PrefixList:
         Number of characters.
     """
 
-    column: str
     length: int = 4
     name: ClassVar[str] = "prefixlist"
 
