@@ -6,6 +6,7 @@ import contextlib
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -184,3 +185,26 @@ def test_no_store(tmp_path):
     assert Store(tmp_path).select(x == 1).kept == []
     with pytest.raises(FileNotFoundError, match="no data-skipping store"):
         _ = Store(tmp_path).schema
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]], ids=["matching first", "matching last"])
+@pytest.mark.parametrize("parts", ["one row group", "two row groups", "two parts"])
+def test_a_file_of_several_rows_is_skipped_only_if_all_say_so(tmp_path, parts, order):
+    """Rows with one id and different cells: a refresh beside another one, or a part that was copied."""
+    data, folder = tmp_path / "data", tmp_path / "store"
+    data.mkdir()
+    numparq.to_parquet(pd.DataFrame({"x": [1, 5]}), data / "a.parquet")
+    name = f"{data}/a.parquet#{(data / 'a.parquet').stat().st_mtime_ns // 10**6}"
+    cells = [[(1, 5), (70, 90)][at] for at in order]  # the second is of another file
+    if parts == "two parts":
+        for at, cell in enumerate(cells):
+            write_part(folder, MINMAX, {"c": bounds(pa.int64(), [cell])}, [name], name=f"part-{at}")
+    else:
+        options = {"row_group_size": 1} if parts == "two row groups" else {}
+        write_part(folder, MINMAX, {"c": bounds(pa.int64(), cells)}, [name, name], **options)
+    store = Store(folder)
+    for value, may_match in ((5, True), (80, True), (30, False)):
+        expected = [f"{data}/a.parquet"]
+        assert store.select(x == value).kept == (expected if may_match else [])
+        assert store.select(x == value, data).kept == (expected if may_match else [])
+        assert numparq.read_parquet(data, filters=x == value, skipping=store)["x"].tolist() == [5] * (value == 5)
